@@ -327,6 +327,11 @@ void Database::damaged(const std::string& what) const {
   throw Error(Exit::store, fmt::format("{}: is damaged: {}; restore a copy", path_, what));
 }
 
+void Database::check(const std::string& table) {
+  Statement q(*this, fmt::format("PRAGMA quick_check({})", table));
+  if (q.step() && q.text(0) != "ok") damaged(fmt::format("table {}: {}", table, q.text(0)));
+}
+
 // What holds of a connection for a while: a transaction, a time limit, leave to write what is its
 // own. And the first bytes of a file, which need one.
 

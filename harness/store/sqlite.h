@@ -155,6 +155,8 @@ class Database {
   [[noreturn]] void fail(const std::string& what) const;  // throws SqlError
   /// Throws Error(store): what it holds cannot be what was written.
   [[noreturn]] void damaged(const std::string& what) const;
+  /// Throws Error(store) where SQLite finds damage in a table, or a row that its CHECKs forbid.
+  void check(const std::string& table);
   sqlite3* handle() const { return db_.get(); }
   Database(Database&&) noexcept = default;
   Database& operator=(Database&&) = delete;

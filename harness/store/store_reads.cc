@@ -2,6 +2,7 @@
 // What a store says of its runs and their results to those who resume, judge and report. A run may
 // have 10^5 results.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,21 +19,17 @@ namespace moegate {
 namespace {
 
 std::string list_runs(Database& db) {
-  Statement q(db, "SELECT run_id, label, status FROM run ORDER BY run_id DESC LIMIT 10");
-  std::string list;
-  while (q.step()) {
-    list +=
-        fmt::format("{}{} '{}' ({})", list.empty() ? "" : ", ", q.integer(0), q.text(1), q.text(2));
-  }
-  return list.empty() ? "none; `moegate run` makes one" : list;
+  const auto list = values_of<std::string>(
+      db,
+      "SELECT run_id || ' ''' || label || ''' (' || status || ')' FROM run ORDER BY run_id DESC "
+      "LIMIT 10");
+  return list.empty() ? "none; `moegate run` makes one" : fmt::format("{}", fmt::join(list, ", "));
 }
 
 /// A label that is close to what was typed.
 std::string meant_label(Database& db, const std::string& typed) {
-  std::vector<std::string> known = {"latest"};
-  Statement q(db, "SELECT DISTINCT label FROM run");
-  while (q.step()) known.push_back(q.text(0));
-  return did_you_mean(typed, known);
+  return did_you_mean(typed, values_of<std::string>(
+                                 db, "SELECT 'latest' UNION ALL SELECT DISTINCT label FROM run"));
 }
 
 }  // namespace
@@ -81,12 +78,9 @@ int64_t Store::find_run(const std::string& which, const std::string& task) {
                 list_runs(db_));
   }
   // A number is an id; a label may be a number too, so an id that does not exist is tried as one.
-  const bool number =
-      !which.empty() && which.size() < 19 &&
-      std::all_of(which.begin(), which.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });
-  if (number) {
+  if (const auto number = parse_number<int64_t>(which)) {
     Statement q(db_, "SELECT run_id FROM run WHERE run_id = ?1");
-    if (q.bind(int64_t{std::stoll(which)}).step()) return q.integer(0);
+    if (q.bind(*number).step()) return q.integer(0);
   }
   Statement q(db_, "SELECT run_id FROM run WHERE label = ?1 ORDER BY run_id DESC LIMIT 1");
   if (q.bind(which).step()) return q.integer(0);
@@ -102,17 +96,12 @@ int64_t Store::find_shard(const std::string& campaign, int shard) {
 }
 
 std::vector<int> Store::absent_shards(const RunInfo& run) {
-  std::vector<int> absent;
-  if (!is_merged(run)) return absent;
-  Statement q(db_, "SELECT shard FROM shard WHERE run_id = ?1 ORDER BY shard");
-  q.bind(run.id);
-  int next = 1;
-  while (q.step()) {
-    for (; next < q.integer(0); ++next) absent.push_back(next);
-    ++next;
-  }
-  for (; next <= run.shards; ++next) absent.push_back(next);
-  return absent;
+  if (!is_merged(run)) return {};
+  return values_of<int>(
+      db_,
+      "WITH RECURSIVE every(shard) AS (SELECT 1 UNION ALL SELECT shard + 1 FROM every WHERE shard "
+      "< ?2) SELECT shard FROM every EXCEPT SELECT shard FROM shard WHERE run_id = ?1 ORDER BY 1",
+      run.id, run.shards);
 }
 
 std::vector<OperatorFacts> Store::operators(int64_t run) {
@@ -168,10 +157,7 @@ void Store::check_intact(int64_t most) {
   for (const char* table :
        {"run", "device", "tag", "process", "bench_case", "run_case", "result", "verification",
         "verified_output", "verified_seed", "metric_name", "metric_value"}) {
-    Statement q(db_, fmt::format("PRAGMA quick_check({})", table));
-    while (q.step()) {
-      if (q.text(0) != "ok") db_.damaged(fmt::format("table {}: {}", table, q.text(0)));
-    }
+    db_.check(table);
   }
 }
 
