@@ -9,9 +9,24 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "harness/base/error.h"
+
 namespace moegate {
+
+/// Where in a text that somebody wrote something is.
+struct TextPlace {
+  std::string path;
+  int line = 0;
+
+  /// Throws Error(usage), whose message begins with this place.
+  template <class... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
+    usage_error("{}:{}: {}", path, line, fmt::format(format, std::forward<Args>(args)...));
+  }
+};
 
 struct IniEntry {
   std::string key;

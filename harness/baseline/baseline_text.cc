@@ -17,23 +17,13 @@
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
+#include "harness/base/formats.h"
 #include "harness/base/text.h"
 
 namespace moegate {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Where a parse error is, so that its message names file and line.
-struct TextPlace {
-  const fs::path& path;
-  int line = 0;
-
-  template <class... Args>
-  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    usage_error("{}:{}: {}", path.string(), line, fmt::format(format, std::forward<Args>(args)...));
-  }
-};
 
 /// "name=text", or two words of the header.
 struct TextValue {
@@ -254,7 +244,7 @@ bool has(const Baseline::Rows& rows, const Baseline::Rows::key_type& key) {
 
 Baseline read_baseline(const fs::path& path) {
   const std::string text = read_file(path);
-  TextPlace place{path};
+  TextPlace place{path.string()};
   Baseline baseline;
   std::pair<std::string, std::string> key;
   bool pending = false;  // a key line whose values come next

@@ -12,6 +12,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
+#include "harness/base/formats.h"
 #include "harness/base/text.h"
 #include "harness/values/resources.h"
 
@@ -24,27 +25,16 @@ constexpr const char* kResourceColumns =
 constexpr const char* kUnknownText = "-";
 constexpr size_t kResourceFields = 8;
 
-struct ResourceLine {
-  const std::filesystem::path& path;
-  int number = 0;
-
-  template <class... Args>
-  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    usage_error("{}:{}: {}", path.string(), number,
-                fmt::format(format, std::forward<Args>(args)...));
-  }
-};
-
-int read_count(const ResourceLine& line, const std::string& text) {
+int read_count(const TextPlace& place, const std::string& text) {
   const auto count = parse_number<int>(text);
-  if (!count || *count < 0) line.fail("'{}' is not a number of 0 or more", text);
+  if (!count || *count < 0) place.fail("'{}' is not a number of 0 or more", text);
   return *count;
 }
 
 template <class T>
-std::optional<T> read_known(const ResourceLine& line, const std::string& text) {
+std::optional<T> read_known(const TextPlace& place, const std::string& text) {
   if (text == kUnknownText) return std::nullopt;
-  return read_count(line, text);
+  return read_count(place, text);
 }
 
 template <class T>
@@ -52,32 +42,32 @@ std::string known_text(const std::optional<T>& value) {
   return value ? std::to_string(*value) : kUnknownText;
 }
 
-ResourceRow read_row(const ResourceLine& line, const std::string& text) {
+ResourceRow read_row(const TextPlace& place, const std::string& text) {
   std::vector<std::string> f;
   std::istringstream in(text);
   for (std::string field; std::getline(in, field, '\t');) f.push_back(field);
   if (f.size() != kResourceFields || f[0].empty() || f[1].empty()) {
-    line.fail("has {} fields between tabs, not the {} of '{}'", f.size(), kResourceFields,
-              kResourceColumns);
+    place.fail("has {} fields between tabs, not the {} of '{}'", f.size(), kResourceFields,
+               kResourceColumns);
   }
   ResourceRow row;
   row.kernel.file = f[0];
   row.kernel.kernel = f[1];
-  row.kernel.registers = read_count(line, f[2]);
-  row.kernel.local_bytes = read_count(line, f[3]);
-  row.kernel.static_shared = read_count(line, f[4]);
-  row.shape = {read_known<int>(line, f[5]), read_known<int64_t>(line, f[6])};
-  row.blocks_per_sm = read_known<int>(line, f[7]);
+  row.kernel.registers = read_count(place, f[2]);
+  row.kernel.local_bytes = read_count(place, f[3]);
+  row.kernel.static_shared = read_count(place, f[4]);
+  row.shape = {read_known<int>(place, f[5]), read_known<int64_t>(place, f[6])};
+  row.blocks_per_sm = read_known<int>(place, f[7]);
   return row;
 }
 
 /// "#class nvidia-h200  compiler 13.0.88"
-void read_header(const ResourceLine& line, const std::string& text, ResourceFile& file) {
+void read_header(const TextPlace& place, const std::string& text, ResourceFile& file) {
   std::istringstream in(text);
   std::string klass, compiler, more;
   in >> klass >> file.klass >> compiler >> file.compiler;
   if (!in || klass != "#class" || compiler != "compiler" || in >> more) {
-    line.fail("'{}' is not '#class C  compiler V'", text);
+    place.fail("'{}' is not '#class C  compiler V'", text);
   }
   if (file.compiler == kUnknownText) file.compiler.clear();
 }
@@ -97,27 +87,27 @@ std::optional<int> blocks_in(const KernelResources& kernel, const LaunchShape& s
 ResourceFile read_resources(const std::filesystem::path& path) {
   std::istringstream in(read_file(path));
   ResourceFile file;
-  ResourceLine line{path};
+  TextPlace place{path.string()};
   std::set<std::tuple<std::string, std::string, std::string, std::string>> seen;
   for (std::string text; std::getline(in, text);) {
-    ++line.number;
+    ++place.line;
     if (text.find('\r') != std::string::npos)
-      line.fail("the line has a carriage return; end lines in LF");
-    if (line.number == 1 && text != kResourceMagic)
-      line.fail("'{}' stands where '{}' belongs", text, kResourceMagic);
-    if (line.number == 2) read_header(line, text, file);
-    if (line.number == 3 && text != kResourceColumns)
-      line.fail("'{}' stands where '{}' belongs", text, kResourceColumns);
-    if (line.number <= 3) continue;
-    const ResourceRow row = read_row(line, text);
+      place.fail("the line has a carriage return; end lines in LF");
+    if (place.line == 1 && text != kResourceMagic)
+      place.fail("'{}' stands where '{}' belongs", text, kResourceMagic);
+    if (place.line == 2) read_header(place, text, file);
+    if (place.line == 3 && text != kResourceColumns)
+      place.fail("'{}' stands where '{}' belongs", text, kResourceColumns);
+    if (place.line <= 3) continue;
+    const ResourceRow row = read_row(place, text);
     if (!seen.insert({row.kernel.file, row.kernel.kernel, known_text(row.shape.threads),
                       known_text(row.shape.dynamic_shared)})
              .second) {
-      line.fail("'{}' is given twice in this shape", row.kernel.kernel);
+      place.fail("'{}' is given twice in this shape", row.kernel.kernel);
     }
     file.rows.push_back(row);
   }
-  if (line.number < 3) usage_error("{}: is empty or lacks its header", path.string());
+  if (place.line < 3) usage_error("{}: is empty or lacks its header", path.string());
   return file;
 }
 

@@ -3,22 +3,20 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <boost/program_options.hpp>
 
 #include <algorithm>
 #include <limits>
 #include <set>
 #include <sstream>
 
-#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/files.h"
+#include "harness/base/formats.h"
 #include "harness/base/text.h"
 
 namespace moegate {
 namespace {
 
-namespace po = boost::program_options;
 using std::chrono::days;
 using std::chrono::sys_days;
 
@@ -26,14 +24,16 @@ constexpr int kLongestLatency = 90;  // days
 constexpr int kLongestOther = 14;
 constexpr double kLargestRegression = 0.25;
 
-/// The fields of one section, and where it is, so that a message names both.
+/// The fields of one section, and the file, so that a message names all three.
 struct Section {
-  std::string where;  // "ci/waivers.ini: [W-0031]"
-  std::map<std::string, std::string> fields;
+  std::string file, id;  // "ci/waivers.ini", "W-0031"
+  std::map<std::string, std::string> fields = {};
+
+  std::string where() const { return fmt::format("{}: [{}]", file, id); }
 
   template <class... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    usage_error("{} {}", where, fmt::format(format, std::forward<Args>(args)...));
+    usage_error("{} {}", where(), fmt::format(format, std::forward<Args>(args)...));
   }
 
   std::string take(const std::string& name) {
@@ -43,59 +43,50 @@ struct Section {
   }
 };
 
-/// What the parser below would lose without a word: it cuts a line at any '#', joins sections of
-/// one name and fields given twice, and leaves out sections without fields.
-class LossCheck {
- public:
-  explicit LossCheck(const std::string& name) : name_(name) {}
-
-  void check(const std::string& text) {
-    std::istringstream in(text);
-    for (std::string raw; std::getline(in, raw);) {
-      ++line_;
-      const std::string line = trimmed(raw);
-      if (!line.empty() && line[0] != '#') check_line(line);
-    }
-    close_section();
+/// Begins the section that a line opens.
+void open_section(std::vector<Section>& sections, const TextPlace& place, const std::string& line) {
+  if (line.size() == 2 || line.ends_with(".]")) {
+    place.fail("{} is not the name of a section; write it like [W-0031]", line);
   }
+  const std::string id = line.substr(1, line.size() - 2);
+  if (std::ranges::count(sections, id, &Section::id) > 0) place.fail("'{}' is given twice", line);
+  sections.push_back({place.path, id});
+}
 
- private:
-  void check_line(const std::string& line) {
+/// In the order of the file. Values are texts with commas, so this is no IniFile.
+std::vector<Section> read_sections(const std::string& text, const std::string& name) {
+  std::vector<Section> sections;
+  const auto close_section = [&] {
+    if (!sections.empty() && sections.back().fields.empty())
+      sections.back().fail("has no fields; write them, or remove it");
+  };
+  TextPlace place{name};
+  std::istringstream in(text);
+  for (std::string raw; std::getline(in, raw);) {
+    ++place.line;
+    const std::string line = trimmed(raw);
+    if (line.empty() || line[0] == '#') continue;
     if (line.find('#') != std::string::npos) {
-      usage_error("{}:{}: '#' starts a comment and cuts '{}'; write org/repo/412 for an issue",
-                  name_, line_, line);
+      place.fail("'#' starts a comment and cuts '{}'; write org/repo/412 for an issue", line);
     }
-    const bool opens = line.front() == '[' && line.back() == ']';
-    if (!opens && line.find('=') == std::string::npos) {
-      usage_error("{}:{}: '{}' cannot be read; write [section] or name = value", name_, line_,
-                  line);
+    if (line.front() == '[' && line.back() == ']') {
+      close_section();
+      open_section(sections, place, line);
+      continue;
     }
-    if (opens) open_section(line);
-    const std::string key = opens ? line : section_ + trimmed(line.substr(0, line.find('=')));
-    if (!seen_.insert(key).second) usage_error("{}:{}: '{}' is given twice", name_, line_, line);
-    empty_ = opens;
-  }
-
-  void open_section(const std::string& line) {
-    close_section();
-    // To the parser [a.] is the section [a], and [] none.
-    if (line.size() == 2 || line.ends_with(".]")) {
-      usage_error("{}:{}: {} is not the name of a section; write it like [W-0031]", name_, line_,
-                  line);
+    const size_t equals = line.find('=');
+    if (equals == std::string::npos) {
+      place.fail("'{}' cannot be read; write [section] or name = value", line);
     }
-    section_ = line;
+    const std::string field = trimmed(line.substr(0, equals));
+    if (sections.empty()) usage_error("{}: '{}' stands before the first [section]", name, field);
+    if (!sections.back().fields.emplace(field, trimmed(line.substr(equals + 1))).second) {
+      place.fail("'{}' is given twice", line);
+    }
   }
-
-  void close_section() const {
-    if (empty_) usage_error("{}: {} has no fields; write them, or remove it", name_, section_);
-  }
-
-  const std::string& name_;
-  std::set<std::string> seen_;
-  std::string section_;
-  int line_ = 0;
-  bool empty_ = false;
-};
+  close_section();
+  return sections;
+}
 
 sys_days parse_day(const Section& s, const std::string& name, const std::string& text) {
   constexpr int kFirstYear = 2000, kLastYear = 2199;  // what nanoseconds hold, and more than enough
@@ -139,7 +130,7 @@ int parse_max_cases(const Section& s, const std::string& text) {
 /// A pattern that narrows nothing would waive whatever fails next.
 Pattern take_pattern(Section& s, const std::string& name) {
   const std::string text = s.take(name);
-  Pattern pattern = compile_pattern(s.where + " " + name, text);
+  Pattern pattern = compile_pattern(s.where() + " " + name, text);
   for (const char* any : {"", "7f3a9c", "7f3a9c/b=1,c=2"}) {
     if (pattern.matches(any)) s.fail("{} '{}' matches everything; name what it means", name, text);
   }
@@ -174,10 +165,10 @@ void refuse_unknown(const Section& s) {
   }
 }
 
-Waiver to_waiver(const std::string& id, Section s, sys_days day) {
+Waiver to_waiver(Section s, sys_days day) {
   refuse_unknown(s);
   Waiver w;
-  w.id = id;
+  w.id = s.id;
   w.cases = take_pattern(s, "cases");
   w.max_cases = parse_max_cases(s, s.take("max_cases"));
   w.variant = take_pattern(s, "variant");
@@ -202,25 +193,10 @@ sys_days today() {
 }
 
 std::vector<Waiver> parse_waivers(const std::string& text, const std::string& name, sys_days day) {
-  LossCheck(name).check(text);
-  std::istringstream in(text);
-  std::vector<std::pair<std::string, Section>> sections;  // in the order of the file
-  try {
-    const auto parsed = po::parse_config_file(in, po::options_description(), true);
-    for (const po::option& option : parsed.options) {
-      const size_t dot = option.string_key.rfind('.');
-      if (dot == std::string::npos)
-        usage_error("{}: '{}' stands before the first [section]", name, option.string_key);
-      const std::string id = option.string_key.substr(0, dot);
-      if (sections.empty() || sections.back().first != id)
-        sections.emplace_back(id, Section{fmt::format("{}: [{}]", name, id), {}});
-      sections.back().second.fields[option.string_key.substr(dot + 1)] = option.value.at(0);
-    }
-  } catch (const po::error& e) {
-    usage_error("{}: {}", name, e.what());
-  }
   std::vector<Waiver> waivers;
-  for (auto& [id, section] : sections) waivers.push_back(to_waiver(id, std::move(section), day));
+  for (Section& section : read_sections(text, name)) {
+    waivers.push_back(to_waiver(std::move(section), day));
+  }
   return waivers;
 }
 
