@@ -128,9 +128,9 @@ class BlessingLock {
 /// anything was.
 void finish_blessings(const std::filesystem::path& ledger);
 
-/// Makes `text` the content of `file`, and has the ledger say so: both, or neither where it throws
-/// Error(usage). After it was killed, the next blessing or gate makes it both or neither. The
-/// caller holds a BlessingLock.
+/// Makes `text` the content of `file`, and has the ledger say so, with the date and the hash: both,
+/// or neither where it throws Error(usage). After it was killed, the next blessing or gate makes it
+/// both or neither. The caller holds a BlessingLock.
 void record_blessing(const std::filesystem::path& ledger, const std::filesystem::path& file,
                      const std::string& text, Blessing blessing);
 

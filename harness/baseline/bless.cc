@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/baseline/bless.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -15,7 +15,6 @@
 #include "harness/baseline/baseline.h"
 #include "harness/baseline/creep.h"
 #include "harness/baseline/find_baseline.h"
-#include "harness/baseline/waivers.h"
 #include "harness/judge/evidence.h"
 #include "harness/values/resources.h"
 
@@ -27,9 +26,8 @@ namespace fs = std::filesystem;
 constexpr int kFewestProcesses = 3;  // with fewer a row rarely decides anything
 
 void refuse_unfit_run(const RunInfo& run, const BlessOptions& options) {
-  const bool blank = std::all_of(options.reason.begin(), options.reason.end(),
-                                 [](unsigned char c) { return c <= ' '; });
-  if (blank) usage_error("bless: --reason is missing; say why the baseline changes");
+  if (trimmed(options.reason).empty())
+    usage_error("bless: --reason is missing; say why the baseline changes");
   if (run.dirty && !options.allow_dirty) {
     usage_error(
         "bless: {} was built from uncommitted changes on {}; commit them and run again, or give "
@@ -49,34 +47,26 @@ void refuse_unfit_run(const RunInfo& run, const BlessOptions& options) {
 }
 
 /// Rows that speak against a blessing, one a line; the first ten and how many more.
-class List {
- public:
-  void add(const std::string& row) {
-    if (++size_ <= kShown) text_ += "\n  " + row;
-  }
-  size_t size() const { return size_; }
-  std::string text() const {
-    return size_ <= kShown ? text_ : text_ + fmt::format("\n  and {} more", size_ - kShown);
-  }
-
- private:
-  static constexpr size_t kShown = 10;
-  std::string text_;
-  size_t size_ = 0;
-};
+std::string list_of(const std::vector<std::string>& rows) {
+  constexpr size_t kShown = 10;
+  std::string text;
+  for (const std::string& row : rows | std::views::take(kShown)) text += "\n  " + row;
+  if (rows.size() > kShown) text += fmt::format("\n  and {} more", rows.size() - kShown);
+  return text;
+}
 
 void refuse_bad_results(const RunInfo& run, const Sides& sides) {
-  List bad;
+  std::vector<std::string> bad;
   size_t usable = 0;
   for (const auto& [id, side] : sides) {
     usable += side.measured();
     if (side.measured() || side.status == Status::unsupported) continue;
-    bad.add(fmt::format("{} {} {}: {}", name_of(side.status), id.key, id.variant, side.why));
+    bad.push_back(fmt::format("{} {} {}: {}", name_of(side.status), id.key, id.variant, side.why));
   }
-  if (bad.size() > 0) {
+  if (!bad.empty()) {
     usage_error(
         "bless: {} has {} results that a baseline must not hold; repair them and run again:{}",
-        describe(run), bad.size(), bad.text());
+        describe(run), bad.size(), list_of(bad));
   }
   if (usable == 0) usage_error("bless: {} has no measured result; run it again", describe(run));
 }
@@ -90,21 +80,20 @@ std::string why_unfit(const Side& side) {
 
 /// A row that a blessing left out would be new on every later night and never judged.
 void refuse_noisy_rows(const RunInfo& run, const Sides& sides) {
-  List noisy;
+  std::vector<std::string> noisy;
   size_t measured = 0;
   for (const auto& [id, side] : sides) {
     if (!side.measured()) continue;
     ++measured;
     if (!side.fit() || side.level.n < kFewestProcesses) {
-      noisy.add(fmt::format("{} {}: {}", id.key, id.variant, why_unfit(side)));
+      noisy.push_back(fmt::format("{} {}: {}", id.key, id.variant, why_unfit(side)));
     }
   }
-  if (noisy.size() == 0) return;
+  if (noisy.empty()) return;
   usage_error(
       "bless: {}: {} of {} measured rows are too noisy for a baseline; run again on a quiet "
-      "machine, "
-      "or with more --rounds:{}",
-      describe(run), noisy.size(), measured, noisy.text());
+      "machine, or with more --rounds:{}",
+      describe(run), noisy.size(), measured, list_of(noisy));
 }
 
 /// What a blessing would make of one suite.
@@ -175,7 +164,6 @@ std::string bless_suite(const RunInfo& run, const std::string& suite, Plan p,
   }
   record_blessing(ledger, p.path, format_baseline(p.now),
                   {.id = id,
-                   .date = fmt::format("{:%F}", today()),
                    .kind = p.kind,
                    .author = options.author,
                    .klass = run.device.klass,
@@ -183,8 +171,7 @@ std::string bless_suite(const RunInfo& run, const std::string& suite, Plan p,
                    .run = describe(run),
                    .git_sha = run.git_sha,
                    .reason = options.reason,
-                   .program = run.program,
-                   .sha256 = ""});
+                   .program = run.program});
   std::string text = fmt::format("{}: {} rows, {} changed by {} ({})\n", p.path.string(),
                                  p.now.rows.size(), p.changes.size(), id, p.kind);
   for (const BaselineChange& c : p.changes) {
@@ -284,7 +271,6 @@ std::string bless_resources(const ResourceFile& now, const std::vector<ResourceC
   const std::string kind = resource_kind(before, compiler, now, changes);
   record_blessing(ledger, path, text,
                   {.id = id,
-                   .date = fmt::format("{:%F}", today()),
                    .kind = kind,
                    .author = blessing.author,
                    .klass = now.klass,
@@ -292,8 +278,7 @@ std::string bless_resources(const ResourceFile& now, const std::vector<ResourceC
                    .run = blessing.run,
                    .git_sha = blessing.git_sha,
                    .reason = blessing.reason,
-                   .program = blessing.program,
-                   .sha256 = ""});
+                   .program = blessing.program});
   std::string said = fmt::format("{}: {} lines, {} kernels changed by {} ({})\n", path.string(),
                                  now.rows.size(), changes.size(), id, kind);
   for (const ResourceChange& c : changes) {

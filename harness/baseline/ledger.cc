@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ledger of blessings; the other half of baseline.h.
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "harness/base/hash.h"
 #include "harness/base/notes.h"
 #include "harness/baseline/baseline.h"
+#include "harness/baseline/waivers.h"
 
 namespace moegate {
 namespace {
@@ -254,6 +256,7 @@ void record_blessing(const fs::path& ledger, const fs::path& file, const std::st
   fs::create_directories(file.parent_path(), error);
   const fs::path beside = file.string() + kBlessed;
   write_file_atomically(beside, text);
+  blessing.date = fmt::format("{:%F}", today());
   blessing.sha256 = sha256(text);
   try {
     append_blessing(ledger, blessing);
