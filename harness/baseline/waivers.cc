@@ -279,29 +279,25 @@ void refuse_invalid(std::vector<Active>& all, GateResult& result, sys_days day, 
     for (const CaseVerdict& v : result.cases) {
       if (!matches(w, v)) continue;
       ++a.matched;
-      const auto failures = failures_of(v);
-      a.failing += std::count(failures.begin(), failures.end(), w.metric) > 0;
+      a.failing += std::ranges::count(failures_of(v), w.metric) > 0;
     }
+    std::string problem;
     if (day > w.expires) {
-      result.waiver_problems.push_back(fmt::format(
-          "waiver {} of {} expired on {:%F}; {}", w.id, w.owner, w.expires,
-          a.failing > 0
-              ? fmt::format("fix what still fails, {} ({})", count_of(a.failing, "row"), w.issue)
-              : "delete it"));
+      problem = fmt::format("of {} expired on {:%F}; {}", w.owner, w.expires,
+                            a.failing > 0 ? fmt::format("fix what still fails, {} ({})",
+                                                        count_of(a.failing, "row"), w.issue)
+                                          : "delete it");
     } else if (a.matched > w.max_cases) {
-      result.waiver_problems.push_back(
-          fmt::format("waiver {} matches {}, its max_cases is {}, so it waives nothing; "
-                      "narrow cases or variant",
-                      w.id, count_of(a.matched, "row"), w.max_cases));
+      problem = fmt::format(
+          "matches {}, its max_cases is {}, so it waives nothing; narrow cases or variant",
+          count_of(a.matched, "row"), w.max_cases);
     } else if (a.matched > most) {
-      result.waiver_problems.push_back(
-          fmt::format("waiver {} matches {} of {}, more than {:g} %, so it waives nothing; "
-                      "narrow cases or variant",
-                      w.id, a.matched, count_of(result.cases.size(), "row"), 100 * kWaivedShare));
-    } else {
-      continue;
+      problem = fmt::format(
+          "matches {} of {}, more than {:g} %, so it waives nothing; narrow cases or variant",
+          a.matched, count_of(result.cases.size(), "row"), 100 * kWaivedShare);
     }
-    a.valid = false;
+    a.valid = problem.empty();
+    if (!a.valid) result.waiver_problems.push_back(fmt::format("waiver {} {}", w.id, problem));
   }
 }
 
