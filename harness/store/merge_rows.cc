@@ -173,6 +173,7 @@ KeptRows::KeptRows(Database& in, Database& out, const TableShapes& shapes, const
       row_(in, out, shapes.at(kept.table), numbers, fmt::format("{} = ?1", kept.number),
            RowCopy::Twice::refused, kept.number),
       find_(out, find_by_name(kept)) {
+  if (kept.or_none) known_[0] = 0;
   for (const std::string& column : kept.name) name_.push_back(row_.place_of(column));
   for (const std::string& part : parts) {
     parts_.emplace_back(in, out, shapes.at(part), numbers, fmt::format("{} = ?1", kept.number),
@@ -213,8 +214,8 @@ const std::vector<KeptOnce>& kept_once() {
                                              {"name", "grid", "block", "cluster", "registers",
                                               "static_shared", "dynamic_shared", "local_bytes"}},
                                             {"metric_name", "metric_id", {"name", "unit"}},
-                                            {"environment", "environment_id", {"digest"}},
-                                            {"verification", "verification_id", {"digest"}}};
+                                            {"environment", "environment_id", {"digest"}, true},
+                                            {"verification", "verification_id", {"digest"}, true}};
   return all;
 }
 
@@ -262,11 +263,6 @@ void RunRows::keep_once(const TableShapes& shapes) {
     if (number == "case_id") {
       rows.on_known = [this](int64_t from, int64_t to) { take_newer_case(from, to); };
     }
-    if (number == "verification_id" || number == "environment_id") {
-      number_of = [&rows](int64_t from) {  // 0: nothing was verified, nothing is known
-        return from == 0 ? std::optional<int64_t>(0) : rows.number_of(from);
-      };
-    }
   }
 }
 
@@ -299,19 +295,14 @@ void RunRows::copy_first() {
 }
 
 void RunRows::take_devices() {
-  std::vector<int64_t> several;
-  Statement q(in_.db(), "SELECT device_id, uuid GLOB ?1 FROM device ORDER BY device_id");
+  std::optional<int64_t> any;
+  Statement q(in_.db(),
+              "SELECT device_id, uuid GLOB ?1 AS several FROM device ORDER BY several, device_id");
   q.bind(std::string(kSeveralDevices) + "*");
   while (q.step()) {
     const int64_t from = q.integer(0);
-    if (q.integer(1) != 0) {
-      several.push_back(from);
-    } else {
-      devices_[from] = device_(from).value();
-    }
-  }
-  for (const int64_t id : several) {
-    if (!devices_.empty()) devices_[id] = devices_.begin()->second;
+    if (q.integer(1) == 0) any = device_(from).value();
+    if (any) devices_[from] = *any;
   }
 }
 

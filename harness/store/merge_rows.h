@@ -108,6 +108,7 @@ struct KeptOnce {
   const char* table;
   const char* number;
   std::vector<std::string> name;
+  bool or_none = false;  // the number 0 is no row's: nothing was verified, nothing is known
 };
 
 /// Rows that are copied when the first row that refers to them is.

@@ -44,10 +44,6 @@ std::string Source::who(const RunInfo& run) {
 
 std::vector<Shard> shards_of(Source& in, const RunInfo& run) {
   std::vector<Shard> shards;
-  const auto add = [&](const Statement& q) {
-    shards.push_back({static_cast<int>(q.integer(0)), q.integer(1), q.text(2), q.text(3), q.text(4),
-                      q.text(5), q.text(6), q.text(7), q.text(8)});
-  };
   Statement q(
       in.db(),
       run.shard > 0
@@ -57,7 +53,10 @@ std::vector<Shard> shards_of(Source& in, const RunInfo& run) {
           : "SELECT shard, device_id, uuid, label, started, finished, host, command, tags "
             "FROM shard WHERE run_id = ?1 ORDER BY shard");
   q.bind(run.id);
-  while (q.step()) add(q);
+  while (q.step()) {
+    shards.push_back({static_cast<int>(q.integer(0)), q.integer(1), q.text(2), q.text(3), q.text(4),
+                      q.text(5), q.text(6), q.text(7), q.text(8)});
+  }
   return shards;
 }
 
@@ -93,7 +92,14 @@ namespace {
 /// Which runs are merged.
 class Choice {
  public:
-  Choice(Store& out, const MergeOptions& options) : options_(options) {
+  Choice(Store& out, const MergeOptions& options, const Sources& sources) : options_(options) {
+    for (const auto& in : sources) {
+      for (const RunInfo& run : in->runs) {
+        if (run.shard > 0 && run.status == "complete") finished_.emplace(run.campaign, run.shard);
+        if (!is_merged(run)) continue;
+        for (const Shard& shard : shards_of(*in, run)) finished_.emplace(run.campaign, shard.shard);
+      }
+    }
     Statement q(out.database(), "SELECT protocol, run_id FROM run ORDER BY run_id LIMIT 1");
     if (!q.step()) return;
     protocol_ = q.integer(0);
@@ -102,32 +108,14 @@ class Choice {
                      "SELECT campaign, s.shard FROM shard s JOIN run USING (run_id)");
     while (shards.step()) finished_.emplace(shards.text(0), shards.integer(1));
   }
-  void choose(Sources& sources, std::vector<std::string>& notes);
-
- private:
   bool takes(Source& in, const RunInfo& run, std::vector<std::string>& notes);
 
+ private:
   const MergeOptions options_;
   int64_t protocol_ = 0;  // of all runs
   std::string whose_;     // that it is known from; empty: it is not known
   std::set<std::pair<std::string, int64_t>> finished_;  // campaign and shard
 };
-
-void Choice::choose(Sources& sources, std::vector<std::string>& notes) {
-  for (const auto& in : sources) {
-    for (const RunInfo& run : in->runs) {
-      if (run.shard > 0 && run.status == "complete") finished_.emplace(run.campaign, run.shard);
-      if (!is_merged(run)) continue;
-      for (const Shard& shard : shards_of(*in, run)) finished_.emplace(run.campaign, shard.shard);
-    }
-  }
-  size_t chosen = 0;
-  for (const auto& in : sources) {
-    std::erase_if(in->runs, [&](const RunInfo& run) { return !takes(*in, run, notes); });
-    chosen += in->runs.size();
-  }
-  if (chosen == 0) throw Error(Exit::coverage, "merge: no finished run in any of these stores");
-}
 
 bool Choice::takes(Source& in, const RunInfo& run, std::vector<std::string>& notes) {
   const std::string who = in.who(run);
@@ -160,7 +148,13 @@ bool Choice::takes(Source& in, const RunInfo& run, std::vector<std::string>& not
 
 void choose_runs(Store& out, const MergeOptions& options, Sources& sources,
                  std::vector<std::string>& notes) {
-  Choice(out, options).choose(sources, notes);
+  Choice choice(out, options, sources);
+  size_t chosen = 0;
+  for (const auto& in : sources) {
+    std::erase_if(in->runs, [&](const RunInfo& run) { return !choice.takes(*in, run, notes); });
+    chosen += in->runs.size();
+  }
+  if (chosen == 0) throw Error(Exit::coverage, "merge: no finished run in any of these stores");
 }
 
 namespace {
