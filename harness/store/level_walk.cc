@@ -4,20 +4,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
-#include <tuple>
 #include <utility>
-#include <vector>
 
 #include "harness/base/escape.h"
 #include "harness/base/files.h"
 #include "harness/store/result_checksum.h"
-#include "harness/store/rows.h"
-#include "harness/values/run.h"
 
 namespace moegate {
 namespace {

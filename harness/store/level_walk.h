@@ -48,24 +48,20 @@ void walk_levels(Database& db, const LevelChoice& choice,
                  const std::function<void(const WalkedLevel&)>& add);
 
 /// What launches of one result after another did; a walk leaves it out.
-class ResultParts {
- public:
+struct ResultParts {
   explicit ResultParts(Database& db)
-      : kernels_(db, "kernel", "result_id", "ordinal"),
-        metrics_(db, "metric", "result_id", "ordinal"),  // as they lie: sorted here, for less
-        stalls_(db, "stall", "result_id", "ordinal, t.samples DESC, offset, reason") {}
-  void read_launches(int64_t id, Result& result) { kernels_.read(id, result.kernels); }
+      : launches(db, "kernel", "result_id", "ordinal"),
+        metrics(db, "metric", "result_id", "ordinal"),  // as they lie: sorted here, for less
+        stalls(db, "stall", "result_id", "ordinal, t.samples DESC, offset, reason") {}
   void read_metrics(int64_t id, Result& result) {
-    metrics_.read(id, result.metrics);
+    metrics.read(id, result.metrics);
     std::ranges::stable_sort(result.metrics, {},
                              [](const Metric& m) { return std::tie(m.ordinal, m.name); });
   }
-  void read_stalls(int64_t id, Result& result) { stalls_.read(id, result.stalls); }
 
- private:
-  PartReader<KernelRow> kernels_;
-  PartReader<Metric> metrics_;
-  PartReader<StallRow> stalls_;
+  PartReader<KernelRow> launches;
+  PartReader<Metric> metrics;
+  PartReader<StallRow> stalls;
 };
 
 /// Throws Error(store) for a text that becomes a part of a path, of a baseline's or a kept

@@ -104,22 +104,10 @@ int64_t Verifications::give(Result& result, int64_t id) {
   return checksum_ = checksum_of_verified(result);
 }
 
-RowCheck::Places::Places(const Columns& of)
-    : id(of.at("result_id")),
-      case_id(of.at("case_id")),
-      verification(of.at("verification_id")),
-      numbers(of.at("checksum")),
-      verified(of.at("verified_checksum")),
-      status(of.at("status")),
-      judged(of.at("judged")),
-      timer(of.at("timer")),
-      samples(of.at("samples")),
-      span(of.at("span_ns")) {}
-
 RowCheck::RowCheck(Database& db, const Statement& row)
     : db_(db),
       row_(row),
-      at_(Columns(row)),
+      at_{Columns(row)},
       reader_(row, kUnjudged),
       verifications_(db),
       key_of_(db, "SELECT key FROM bench_case WHERE case_id = ?1") {}

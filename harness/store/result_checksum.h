@@ -5,10 +5,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "harness/store/rows.h"
 
@@ -65,8 +63,11 @@ class RowCheck {
   Database& db_;
   const Statement& row_;
   struct Places {
-    explicit Places(const Columns& of);
-    int id, case_id, verification, numbers, verified, status, judged, timer, samples, span;
+    Columns of;
+    int id = of.at("result_id"), case_id = of.at("case_id");
+    int verification = of.at("verification_id"), verified = of.at("verified_checksum");
+    int numbers = of.at("checksum"), status = of.at("status"), judged = of.at("judged");
+    int timer = of.at("timer"), samples = of.at("samples"), span = of.at("span_ns");
   };
   const Places at_;
   RowReader<Result> reader_;

@@ -3,8 +3,6 @@
 
 #include <optional>
 #include <span>
-#include <utility>
-#include <vector>
 
 #include "harness/store/rows.h"
 
@@ -48,7 +46,7 @@ class RowOfProcesses {
     std::vector<KernelRow> launches = std::move(result.kernels);  // for its memory
     result = one.level.result;
     result.kernels = std::move(launches);
-    parts_.read_launches(one.result_id, result);
+    parts_.launches.read(one.result_id, result.kernels);
     ids_.push_back(one.result_id);
   }
   /// And begins the next row.
@@ -104,9 +102,9 @@ RowProfiles read_row_profiles(Store& store, int64_t run, const CaseFilter& cases
       std::optional<Result>* part = part_of(row->second, profiling.task);
       if (!part || *part) return;
       *part = one.level.result;
-      parts.read_launches(one.result_id, **part);
+      parts.launches.read(one.result_id, (*part)->kernels);
       parts.read_metrics(one.result_id, **part);
-      parts.read_stalls(one.result_id, **part);
+      parts.stalls.read(one.result_id, (*part)->stalls);
     });
   }
   return rows;

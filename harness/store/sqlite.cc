@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <new>
 #include <thread>
-#include <utility>
 
 namespace moegate {
 namespace {
@@ -148,19 +148,9 @@ std::string_view Statement::view(int i) const {
 }
 
 bool SqlError::is_about_sql() const {
-  switch (sqlite_code_ & 0xff) {
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-    case SQLITE_FULL:
-    case SQLITE_IOERR:
-    case SQLITE_CANTOPEN:
-    case SQLITE_NOMEM:
-    case SQLITE_NOTADB:
-    case SQLITE_CORRUPT:
-      return false;
-    default:
-      return true;
-  }
+  constexpr std::array kOthers = {SQLITE_BUSY,     SQLITE_LOCKED, SQLITE_FULL,   SQLITE_IOERR,
+                                  SQLITE_CANTOPEN, SQLITE_NOMEM,  SQLITE_NOTADB, SQLITE_CORRUPT};
+  return std::ranges::count(kOthers, sqlite_code_ & 0xff) == 0;
 }
 
 // ---- Rows that the program makes

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <utility>
 
 #include "harness/base/text.h"
 #include "harness/store/level_walk.h"
@@ -231,8 +230,8 @@ std::vector<Level> Store::levels(int64_t run, bool launches) {
     Result& result = by_case[one.place].emplace_back(one.level).result;
     parts.read_metrics(one.result_id, result);
     if (!launches) return;
-    parts.read_launches(one.result_id, result);
-    parts.read_stalls(one.result_id, result);
+    parts.launches.read(one.result_id, result.kernels);
+    parts.stalls.read(one.result_id, result.stalls);
   });
   std::vector<Level> all;
   for (auto& levels : by_case) std::ranges::move(levels, std::back_inserter(all));
