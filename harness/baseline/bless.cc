@@ -281,10 +281,8 @@ std::string bless_resources(const ResourceFile& now, const std::vector<ResourceC
                    .program = blessing.program});
   std::string said = fmt::format("{}: {} lines, {} kernels changed by {} ({})\n", path.string(),
                                  now.rows.size(), changes.size(), id, kind);
-  for (const ResourceChange& c : changes) {
-    if (before.empty()) break;
-    said += fmt::format("  {}: {} {}: {}\n", name_of(c.kind), c.file, kernel_name(c.kernel).whole(),
-                        c.what);
+  for (const ResourceChange& change : changes) {
+    if (!before.empty()) said += line_of(change);
   }
   return said;
 }

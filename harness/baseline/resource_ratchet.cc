@@ -224,7 +224,7 @@ void compare_kernel(const std::vector<ResourceRow>& before, const KernelResource
   if (!better.empty()) changes.push_back({Kind::better, now.file, now.kernel, better});
 }
 
-std::string first_line(const std::array<size_t, 4>& counts, Exit exit, size_t kernels,
+std::string first_line(const std::vector<ResourceChange>& changes, Exit exit, size_t kernels,
                        const std::filesystem::path& path) {
   if (exit == Exit::ok) {
     return fmt::format("PASS: {} kernels use the resources that {} lists\n", kernels,
@@ -232,7 +232,7 @@ std::string first_line(const std::array<size_t, 4>& counts, Exit exit, size_t ke
   }
   std::string changed;
   for (const Kind kind : {Kind::worse, Kind::better, Kind::added, Kind::removed}) {
-    const size_t n = counts[static_cast<size_t>(kind)];
+    const auto n = std::ranges::count(changes, kind, &ResourceChange::kind);
     if (n > 0) changed += fmt::format("{}{} {}", changed.empty() ? "" : ", ", n, name_of(kind));
   }
   return fmt::format("{} (exit {}): {} of {} kernels against {}\n",
@@ -246,6 +246,11 @@ const char* name_of(Kind kind) {
   constexpr std::array kNames = {"worse", "better", "new", "gone"};
   static_assert(kNames.size() == static_cast<size_t>(Kind::removed) + 1);
   return kNames.at(static_cast<size_t>(kind));
+}
+
+std::string line_of(const ResourceChange& c) {
+  return fmt::format("  {}: {} {}: {}\n", name_of(c.kind), c.file, kernel_name(c.kernel).whole(),
+                     c.what);
 }
 
 std::vector<ResourceRow> in_shapes(const std::vector<KernelResources>& kernels,
@@ -289,24 +294,17 @@ std::vector<ResourceChange> changes_of(const ResourceFile& before,
   return changes;
 }
 
-ResourceVerdict verdict_of(const std::vector<ResourceChange>& changes, const ResourceFile& before,
+ResourceVerdict verdict_of(std::vector<ResourceChange> changes, const ResourceFile& before,
                            const std::string& compiler, size_t kernels,
                            const std::filesystem::path& path) {
-  std::array<size_t, 4> counts{};
-  for (const ResourceChange& change : changes) ++counts[static_cast<size_t>(change.kind)];
+  std::ranges::stable_sort(changes, {}, &ResourceChange::kind);  // the worst first
   const bool other = compiler != before.compiler;
   Exit exit = Exit::ok;
-  if (!changes.empty()) exit = counts[0] > 0 ? Exit::latency : Exit::coverage;
+  if (!changes.empty()) exit = changes[0].kind == Kind::worse ? Exit::latency : Exit::coverage;
   if (!changes.empty() && other) exit = Exit::inconclusive;
 
-  std::string text = first_line(counts, exit, kernels, path);
-  for (const Kind kind : {Kind::worse, Kind::better, Kind::added, Kind::removed}) {
-    for (const ResourceChange& c : changes) {
-      if (c.kind != kind) continue;
-      text += fmt::format("  {}: {} {}: {}\n", name_of(kind), c.file, kernel_name(c.kernel).whole(),
-                          c.what);
-    }
-  }
+  std::string text = first_line(changes, exit, kernels, path);
+  for (const ResourceChange& change : changes) text += line_of(change);
   if (other) {
     text += fmt::format(
         "the program was made by ptxas {}, the file of one by {}: what changed may be the "

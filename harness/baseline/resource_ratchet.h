@@ -70,6 +70,8 @@ struct ResourceChange {
   std::string what;  // "local memory 0 -> 24 B/thread (spills, indexed arrays or calls)"
 };
 const char* name_of(ResourceChange::Kind kind);
+/// For people, indented.
+std::string line_of(const ResourceChange& change);
 
 /// What changed from `before` to kernels of now, in the shapes of `before`. More local memory and
 /// fewer blocks per SM are worse, less and more are better. Registers and static shared memory
@@ -85,7 +87,7 @@ struct ResourceVerdict {
 /// Worse is Exit::latency; else whatever else changed is Exit::coverage, since the file then lacks
 /// what the program has. Where another compiler made the program, what changed may be the
 /// compiler's: Exit::inconclusive. `path` and `kernels` are for the text.
-ResourceVerdict verdict_of(const std::vector<ResourceChange>& changes, const ResourceFile& before,
+ResourceVerdict verdict_of(std::vector<ResourceChange> changes, const ResourceFile& before,
                            const std::string& compiler, size_t kernels,
                            const std::filesystem::path& path);
 
