@@ -85,9 +85,9 @@ LaunchedShapes launched_shapes(const ResourcesCommand& command) {
                   command.klass);
     }
     launched.runs += (launched.runs.empty() ? "" : "; ") + describe(info);
-    for (const StoredLaunch& launch : launches_of(store, info.id)) {
+    for (const KernelRow& launch : launches_of(store, info.id)) {
       const auto threads = static_cast<int>(extent_size(launch.block));
-      launched.shapes[launch.kernel].push_back({threads, launch.dynamic_shared});
+      launched.shapes[launch.name].push_back({threads, launch.dynamic_shared});
     }
   }
   return launched;

@@ -273,7 +273,7 @@ TEST_F(ReportTest, ResourcesAreBlocksPerSmAndWaves) {
   Store store = Store::open(db_, Store::Mode::read);
   const auto launches = launches_of(store, 1);
   ASSERT_EQ(launches.size(), 1u);
-  EXPECT_EQ(launches[0].kernel, "kernel<int>");
+  EXPECT_EQ(launches[0].name, "kernel<int>");
   EXPECT_EQ(launches[0].block, "256x1x1");
   EXPECT_EQ(launches[0].dynamic_shared, 1024);
 }

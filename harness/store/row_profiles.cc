@@ -4,8 +4,6 @@
 #include <optional>
 #include <span>
 
-#include "harness/store/rows.h"
-
 namespace moegate {
 namespace {
 
@@ -110,17 +108,15 @@ RowProfiles read_row_profiles(Store& store, int64_t run, const CaseFilter& cases
   return rows;
 }
 
-std::vector<StoredLaunch> launches_of(Store& store, int64_t run) {
-  Statement rows(store.database(),
-                 "SELECT DISTINCT k.name, block, dynamic_shared "
-                 "FROM kernel k JOIN result USING (result_id) JOIN process USING (process_id) "
-                 "WHERE run_id = ?1 AND block <> '' ORDER BY k.name, block, dynamic_shared");
-  rows.bind(run);
-  const Columns column(rows);
-  std::vector<StoredLaunch> launches;
-  while (rows.step()) {
-    launches.push_back(
-        {column.text("name"), column.text("block"), column.integer("dynamic_shared")});
+std::vector<KernelRow> launches_of(Store& store, int64_t run) {
+  Statement q(store.database(),
+              "SELECT DISTINCT k.name, block, dynamic_shared "
+              "FROM kernel k JOIN result USING (result_id) JOIN process USING (process_id) "
+              "WHERE run_id = ?1 AND block <> '' ORDER BY k.name, block, dynamic_shared");
+  q.bind(run);
+  std::vector<KernelRow> launches;
+  while (q.step()) {
+    launches.push_back({.name = q.text(0), .block = q.text(1), .dynamic_shared = q.integer(2)});
   }
   return launches;
 }

@@ -30,15 +30,9 @@ using RowProfiles = std::map<std::pair<std::string, std::string>, RowProfile>;
 RowProfiles read_row_profiles(Store& store, int64_t run, const CaseFilter& cases = {},
                               const std::function<void(const Level&)>& also = {});
 
-/// How a run launched a kernel.
-struct StoredLaunch {
-  std::string kernel;  // demangled
-  std::string block;   // "128x1x1"
-  int64_t dynamic_shared = 0;
-};
-
-/// Every shape in which a run launched a kernel, once; without memory operations.
-std::vector<StoredLaunch> launches_of(Store& store, int64_t run);
+/// Every shape in which a run launched a kernel, once: name, block and dynamic shared memory.
+/// Without memory operations.
+std::vector<KernelRow> launches_of(Store& store, int64_t run);
 
 /// What `read(store, run)` makes of two runs of a store, which are read at the same time: the first
 /// by a connection of its own, so that `read` may change nothing else. Throws what `read` throws.
