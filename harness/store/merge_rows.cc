@@ -137,7 +137,7 @@ bool RowCopy::next() {
 void RowCopy::give(int i, MadeValue value) {
   const auto at = static_cast<size_t>(i);
   if (i == own_) {
-    new_[at] > 0 ? value.integer(new_[at]) : value.null();
+    if (new_[at] > 0) value.integer(new_[at]);
   } else if (!set_.empty() && set_.contains(i)) {
     value.text(set_.at(i));
   } else if (numbers_[at] != nullptr) {

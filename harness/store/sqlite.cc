@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <new>
 #include <thread>
@@ -72,17 +73,17 @@ Statement::Statement(Database& db, std::string_view sql)
   }
 }
 
-void Statement::bind_one(int i, int64_t value) {
+void Statement::bind_at(int i, int64_t value) {
   if (sqlite3_bind_int64(statement_.get(), i, value) != SQLITE_OK) db_->fail("cannot bind");
 }
 
-void Statement::bind_one(int i, double value) {
+void Statement::bind_at(int i, double value) {
   const int rc = std::isfinite(value) ? sqlite3_bind_double(statement_.get(), i, value)
                                       : sqlite3_bind_null(statement_.get(), i);
   if (rc != SQLITE_OK) db_->fail("cannot bind");
 }
 
-void Statement::bind_one(int i, std::string_view value) {
+void Statement::bind_at(int i, std::string_view value) {
   // An empty view may hold a null pointer, which SQLite would take for NULL.
   const char* text = value.empty() ? "" : value.data();
   if (sqlite3_bind_text64(statement_.get(), i, text, value.size(), SQLITE_TRANSIENT, SQLITE_UTF8) !=
@@ -91,7 +92,7 @@ void Statement::bind_one(int i, std::string_view value) {
   }
 }
 
-void Statement::bind_one(int i, std::span<const std::byte> value) {
+void Statement::bind_at(int i, std::span<const std::byte> value) {
   const void* bytes = value.empty() ? static_cast<const void*>("") : value.data();
   if (sqlite3_bind_blob64(statement_.get(), i, bytes, value.size(), SQLITE_TRANSIENT) !=
       SQLITE_OK) {
@@ -257,11 +258,10 @@ void serve_made_rows(Database& db) {
 
 int Database::wait(void* waiting, int times) {
   auto& w = *static_cast<Waiting*>(waiting);
-  const auto now = std::chrono::steady_clock::now();
-  if (times == 0) w.since = now;
+  if (times == 0) w.since = steady_seconds();
   bool go_on = false;
   try {
-    go_on = w.go_on(std::chrono::duration<double>(now - w.since).count());
+    go_on = w.go_on(steady_seconds() - w.since);
   } catch (...) {
     // SQLite is no place for exceptions to pass through.
   }
@@ -325,11 +325,7 @@ void Database::check(const std::string& table) {
 // What holds of a connection for a while: a transaction, a time limit, leave to write what is its
 // own. And the first bytes of a file, which need one.
 
-TimeLimit::TimeLimit(Database& db, double seconds)
-    : db_(db),
-      end_(std::chrono::steady_clock::now() +
-           std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-               std::chrono::duration<double>(seconds))) {
+TimeLimit::TimeLimit(Database& db, double seconds) : db_(db), end_(seconds) {
   constexpr int kSteps = 10000;  // of SQLite's machine: microseconds
   sqlite3_progress_handler(
       db.handle(), kSteps,

@@ -5,7 +5,6 @@
 
 #include <sqlite3.h>
 
-#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -15,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "harness/base/deadline.h"
 #include "harness/base/error.h"
 
 namespace moegate {
@@ -34,7 +34,7 @@ class SqlError : public Error {
   int sqlite_code_;
 };
 
-/// A column of a row that the program makes.
+/// A column of a row that the program makes: NULL where nothing gives it a value.
 class MadeValue {
  public:
   explicit MadeValue(sqlite3_context* context) : context_(context) {}
@@ -43,7 +43,6 @@ class MadeValue {
   /// What a column of another statement's row holds, whatever its type; also of another store's.
   /// It is copied.
   void from(const Statement& row, int column);
-  void null() { sqlite3_result_null(context_); }
 
  private:
   sqlite3_context* context_;
@@ -73,14 +72,19 @@ class Statement {
   template <class... Args>
   Statement& bind(const Args&... args) {
     int i = 0;
-    (bind_one(++i, args), ...);
+    (bind_at(++i, args), ...);
     return *this;
   }
   /// Binds one argument to ?i, counted from 1.
-  template <class Arg>
-  void bind_at(int i, const Arg& arg) {
-    bind_one(i, arg);
-  }
+  void bind_at(int i, int64_t value);
+  void bind_at(int i, int value) { bind_at(i, int64_t{value}); }
+  void bind_at(int i, bool value) { bind_at(i, int64_t{value}); }
+  void bind_at(int i, uint32_t value) { bind_at(i, int64_t{value}); }
+  void bind_at(int i, double value);
+  void bind_at(int i, std::string_view value);
+  void bind_at(int i, const char* value) { bind_at(i, std::string_view(value)); }
+  void bind_at(int i, const std::string& value) { bind_at(i, std::string_view(value)); }
+  void bind_at(int i, std::span<const std::byte> value);
   /// Binds to ?i what a column of another statement's row holds, whatever its type; also of another
   /// store's. It is copied.
   void bind_from(int i, const Statement& row, int column);
@@ -95,7 +99,7 @@ class Statement {
   template <class Arg>
   bool bind_named(const char* name, const Arg& value) {
     const int i = sqlite3_bind_parameter_index(statement_.get(), name);
-    if (i != 0) bind_one(i, value);
+    if (i != 0) bind_at(i, value);
     return i != 0;
   }
   bool readonly() const { return sqlite3_stmt_readonly(statement_.get()) != 0; }
@@ -115,15 +119,6 @@ class Statement {
  private:
   friend class MadeValue;
   int type(int i) const { return sqlite3_column_type(statement_.get(), i); }
-  void bind_one(int i, int64_t value);
-  void bind_one(int i, int value) { bind_one(i, int64_t{value}); }
-  void bind_one(int i, bool value) { bind_one(i, int64_t{value}); }
-  void bind_one(int i, uint32_t value) { bind_one(i, int64_t{value}); }
-  void bind_one(int i, double value);
-  void bind_one(int i, std::string_view value);
-  void bind_one(int i, const char* value) { bind_one(i, std::string_view(value)); }
-  void bind_one(int i, const std::string& value) { bind_one(i, std::string_view(value)); }
-  void bind_one(int i, std::span<const std::byte> value);
 
   Database* db_;
   std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> statement_;
@@ -164,7 +159,7 @@ class Database {
  private:
   struct Waiting {
     std::function<bool(double)> go_on;
-    std::chrono::steady_clock::time_point since;
+    double since = 0;  // of steady_seconds()
   };
   static int wait(void* waiting, int times);
 
@@ -187,11 +182,11 @@ class TimeLimit {
   ~TimeLimit();
   TimeLimit(const TimeLimit&) = delete;
   TimeLimit& operator=(const TimeLimit&) = delete;
-  bool over() const { return std::chrono::steady_clock::now() > end_; }
+  bool over() const { return end_.passed(); }
 
  private:
   Database& db_;
-  std::chrono::steady_clock::time_point end_;
+  const Deadline end_;
 };
 
 /// While it lives, a connection that only reads writes what is its own: TEMP tables and views.
