@@ -59,14 +59,6 @@ class Columns {
   double real(const std::string& name) const { return q_.real(at(name)); }
   std::string text(const std::string& name) const { return q_.text(at(name)); }
   bool is_null(const std::string& name) const { return q_.is_null(at(name)); }
-
-  /// A value whose fields are columns.
-  template <class T>
-  T row() const {
-    T value;
-    for_each_field(kFields<T>, [&](const auto& f) { read_column(q_, at(f.column), f.of(value)); });
-    return value;
-  }
   int at(const std::string& name) const {
     const auto found = at_.find(name);
     if (found == at_.end()) throw Error(Exit::internal, "no column '" + name + "' was selected");
@@ -85,7 +77,7 @@ inline bool is_left_out(LeftOut columns, std::string_view column) {
   return std::ranges::find(columns, column) != columns.end();
 }
 
-/// Reads many rows: looks each name up once.
+/// Reads rows whose columns are the fields of a T: looks each name up once.
 template <class T>
 class RowReader {
  public:

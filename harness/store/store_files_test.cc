@@ -160,7 +160,7 @@ TEST_F(StoreFields, EveryFieldOfAResultSurvives) {
                     "SELECT " + columns_of<KernelRow>("k") + " FROM kernel k ORDER BY ordinal");
   for (const KernelRow& kernel : result.kernels) {
     ASSERT_TRUE(kernels.step());
-    expect_same(Columns(kernels).row<KernelRow>(), kernel, kFields<KernelRow>);
+    expect_same(RowReader<KernelRow>(kernels).read(), kernel, kFields<KernelRow>);
   }
   EXPECT_FALSE(kernels.step());
 }

@@ -104,24 +104,19 @@ std::vector<int> Store::absent_shards(const RunInfo& run) {
 }
 
 std::vector<OperatorFacts> Store::operators(int64_t run) {
-  std::vector<OperatorFacts> all;
-  std::map<std::string, size_t> index;
-  Statement q(db_, fmt::format("SELECT {} FROM operator o WHERE run_id = ?1 ORDER BY op",
-                               columns_of<OperatorFacts>("o")));
-  q.bind(run);
-  const Columns columns(q);
-  while (q.step()) {
-    index[columns.text("op")] = all.size();
-    all.push_back(columns.row<OperatorFacts>());
-  }
-  Statement b(db_, fmt::format("SELECT op, {} FROM before b WHERE run_id = ?1 ORDER BY op, rank",
+  auto all =
+      all_rows<OperatorFacts>(db_,
+                              fmt::format("SELECT {} FROM operator o WHERE run_id = ?1 ORDER BY op",
+                                          columns_of<OperatorFacts>("o")),
+                              run);
+  Statement q(db_, fmt::format("SELECT op, {} FROM before b WHERE run_id = ?1 ORDER BY op, rank",
                                columns_of<Before>("b")));
-  b.bind(run);
-  const Columns of_before(b);
-  while (b.step()) {
-    const auto op = index.find(of_before.text("op"));
-    if (op == index.end()) db_.damaged("a before of no operator");
-    all[op->second].before.push_back(of_before.row<Before>());
+  q.bind(run);
+  const RowReader<Before> before(q);
+  while (q.step()) {
+    const auto op = std::ranges::find(all, q.text(0), &OperatorFacts::name);
+    if (op == all.end()) db_.damaged("a before of no operator");
+    op->before.push_back(before.read());
   }
   return all;
 }
@@ -130,13 +125,12 @@ RunInfo Store::run_info(int64_t run) {
   Statement q(db_, fmt::format("SELECT device_id, {} FROM run WHERE run_id = ?1",
                                columns_of<RunInfo>("run")));
   if (!q.bind(run).step()) usage_error("{}: no run {}", db_.path(), run);
-  const Columns columns(q);
-  auto info = columns.row<RunInfo>();
+  auto info = RowReader<RunInfo>(q).read();
   info.id = run;
   Statement device(db_, fmt::format("SELECT {} FROM device WHERE device_id = ?1",
                                     columns_of<DeviceFacts>("device")));
-  if (!device.bind(columns.integer("device_id")).step()) db_.damaged("a run of no device");
-  info.device = Columns(device).row<DeviceFacts>();
+  if (!device.bind(q.integer(0)).step()) db_.damaged("a run of no device");
+  info.device = RowReader<DeviceFacts>(device).read();
   check_file_name(db_, "the device class", info.device.klass);
   if (!info.program.empty()) check_file_name(db_, "the program", info.program);
   if (!info.git_sha.empty()) check_file_name(db_, "the commit", info.git_sha);
