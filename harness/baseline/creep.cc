@@ -10,18 +10,6 @@
 #include "harness/base/stats.h"
 
 namespace moegate {
-namespace {
-
-void fail_for_creep(CaseVerdict& v, double anchor, double limit) {
-  v.why += fmt::format(
-      "; creep: at least {} from its anchor {:.4g}, the best level blessed, more "
-      "than {}",
-      percent(v.creep), anchor, percent(limit));
-  const bool unfailed = v.outcome == Outcome::pass || v.outcome == Outcome::inconclusive;
-  if (unfailed) find(v, Rule::crept, v.why);
-}
-
-}  // namespace
 
 CreepLimits CreepLimits::of(Backend backend, const Limits& limits) {
   CreepLimits own = backend == Backend::host ? host() : cuda();
@@ -44,7 +32,12 @@ void apply_creep(GateResult& result, const std::map<std::string, Expectation>& e
     // At its anchor it has lost nothing yet: the judgement against the baseline is all there is.
     if (side.anchor >= side.level.level()) continue;
     v.creep = creep(v.latency->low, side.level.level(), side.anchor);
-    if (v.creep > limits.row) fail_for_creep(v, side.anchor, limits.row);
+    if (v.creep <= limits.row) continue;
+    v.why += fmt::format(
+        "; creep: at least {} from its anchor {:.4g}, the best level blessed, more than {}",
+        percent(v.creep), side.anchor, percent(limits.row));
+    const bool unfailed = v.outcome == Outcome::pass || v.outcome == Outcome::inconclusive;
+    if (unfailed) find(v, Rule::crept, v.why);
   }
   count_outcomes(result);
 }

@@ -10,6 +10,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/files.h"
+#include "harness/base/formats.h"
 #include "harness/base/hash.h"
 #include "harness/base/notes.h"
 #include "harness/baseline/baseline.h"
@@ -48,21 +49,12 @@ constexpr std::array kColumns = {&Blessing::id,      &Blessing::date,    &Blessi
                                  &Blessing::program, &Blessing::sha256};
 constexpr size_t kBefore = kColumns.size(), kLedgerFields = kBefore + 1, kFewestFields = 9;
 
-/// Older lines end before the program, before the file's hash, or before the hash of what stands
-/// before them; none is older than the one before it.
-void check_fields(const std::string& place, size_t count, size_t fewest) {
-  if (count >= fewest && count <= kLedgerFields) return;
-  usage_error("{}: this line has {} fields, and a line of the ledger has {}; restore the ledger",
-              place, count, kLedgerFields);
-}
-
-Blessing parse_blessing(const std::string& line, const std::string& place,
+Blessing parse_blessing(const TextPlace& place, const std::string& line,
                         const std::vector<std::string>& f) {
   const bool is_id = !f.empty() && f[0].size() >= 2 && f[0].size() <= 9 && f[0][0] == 'B' &&
                      f[0].find_first_not_of("0123456789", 1) == std::string::npos;
   if (!is_id)
-    usage_error("{}: '{}' does not start with an id like B0001 and a tab; restore the ledger",
-                place, line);
+    place.fail("'{}' does not start with an id like B0001 and a tab; restore the ledger", line);
   Blessing blessing;
   for (size_t i = 0; i < std::min(f.size(), kBefore); ++i) blessing.*kColumns.at(i) = f[i];
   return blessing;
@@ -70,7 +62,8 @@ Blessing parse_blessing(const std::string& line, const std::string& place,
 
 /// A line that says what stands before it.
 struct Link {
-  std::string place, before;
+  TextPlace place;
+  std::string before;
 };
 
 void check_chain(const std::string& text, const std::vector<size_t>& begins,
@@ -78,11 +71,10 @@ void check_chain(const std::string& text, const std::vector<size_t>& begins,
   const std::vector<std::string> hashes = sha256_before(text, begins);
   for (size_t i = 0; i < links.size(); ++i) {
     if (links[i].before == hashes[i]) continue;
-    usage_error(
-        "{}: an earlier line of the ledger has changed since this line was written: somebody "
-        "edited the ledger, or merged two branches; take the ledger and the baselines of one "
-        "branch, and bless the run of the other branch again",
-        links[i].place);
+    links[i].place.fail(
+        "an earlier line of the ledger has changed since this line was written: somebody edited "
+        "the ledger, or merged two branches; take the ledger and the baselines of one branch, and "
+        "bless the run of the other branch again");
   }
 }
 
@@ -107,25 +99,28 @@ std::vector<Blessing> read_ledger(const fs::path& ledger) {
   std::vector<Blessing> blessings;
   std::vector<size_t> begins;
   std::vector<Link> links;
-  int number = 0;
+  TextPlace place{ledger.string()};
   size_t begin = 0, fewest = kFewestFields;
   for (std::string line; std::getline(in, line); begin += line.size() + 1) {
-    ++number;
-    const std::string place = fmt::format("{}:{}", ledger.string(), number);
+    ++place.line;
     if (in.eof()) {
-      usage_error(
-          "{}: the last line of the ledger has no line end, so a part may be missing; restore the "
-          "ledger",
-          place);
+      place.fail(
+          "the last line of the ledger has no line end, so a part may be missing; restore the "
+          "ledger");
     }
     if (line.find('\r') != std::string::npos) {
-      usage_error("{}: this line has a carriage return; end the lines of the ledger in LF", place);
+      place.fail("this line has a carriage return; end the lines of the ledger in LF");
     }
     if (line.empty() || line[0] == '#') continue;
     const std::vector<std::string> fields = fields_of(line);
-    check_fields(place, fields.size(), fewest);
+    // Older lines end before the program, before the file's hash, or before the hash of what stands
+    // before them; none is older than the one before it.
+    if (fields.size() < fewest || fields.size() > kLedgerFields) {
+      place.fail("this line has {} fields, and a line of the ledger has {}; restore the ledger",
+                 fields.size(), kLedgerFields);
+    }
     fewest = fields.size();
-    blessings.push_back(parse_blessing(line, place, fields));
+    blessings.push_back(parse_blessing(place, line, fields));
     if (fields.size() < kLedgerFields) continue;
     begins.push_back(begin);
     links.push_back({place, fields[kBefore]});
