@@ -148,8 +148,7 @@ class Unchecked {
     sqlite3_exec(db_.handle(), "PRAGMA foreign_keys = 1; PRAGMA ignore_check_constraints = 0",
                  nullptr, nullptr, nullptr);
   }
-  Unchecked(const Unchecked&) = delete;
-  Unchecked& operator=(const Unchecked&) = delete;
+  Unchecked(Unchecked&&) = delete;
   void check() {
     Statement q(db_, "PRAGMA foreign_key_check(before)");  // the only one of two columns
     if (q.step()) db_.damaged("a before of no operator");
@@ -195,8 +194,7 @@ class Unfinished {
   ~Unfinished() {
     for (const char* beside : {"", "-wal", "-shm", "-journal"}) ::unlink((path + beside).c_str());
   }
-  Unfinished(const Unfinished&) = delete;
-  Unfinished& operator=(const Unfinished&) = delete;
+  Unfinished(Unfinished&&) = delete;
   /// False where `out` is there by now.
   bool becomes(const std::string& out) const {
     if (::link(path.c_str(), out.c_str()) == 0) return true;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -156,16 +157,11 @@ auto stored(const V& value) {
 template <class T, class... Keys>
 void insert_row(Database& db, const std::string& table, const T& value,
                 const std::pair<const char*, Keys>&... keys) {
-  std::string columns, places;
-  int count = 0;
-  const auto name = [&](const char* column) {
-    columns += fmt::format("{}{}", count == 0 ? "" : ", ", column);
-    places += fmt::format("{}?{}", count == 0 ? "" : ", ", count + 1);
-    ++count;
-  };
-  (name(keys.first), ...);
-  for_each_field(kFields<T>, [&](const auto& f) { name(f.column); });
-  Statement insert(db, fmt::format("INSERT INTO {} ({}) VALUES ({})", table, columns, places));
+  std::vector<std::string> columns = {keys.first...};
+  for_each_field(kFields<T>, [&](const auto& f) { columns.emplace_back(f.column); });
+  const std::vector<std::string> places(columns.size(), "?");
+  Statement insert(db, fmt::format("INSERT INTO {} ({}) VALUES ({})", table,
+                                   fmt::join(columns, ", "), fmt::join(places, ", ")));
   int i = 0;
   (insert.bind_at(++i, keys.second), ...);
   for_each_field(kFields<T>, [&](const auto& f) { insert.bind_at(++i, stored(f.of(value))); });

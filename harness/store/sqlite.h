@@ -180,8 +180,7 @@ class TimeLimit {
  public:
   TimeLimit(Database& db, double seconds);
   ~TimeLimit();
-  TimeLimit(const TimeLimit&) = delete;
-  TimeLimit& operator=(const TimeLimit&) = delete;
+  TimeLimit(TimeLimit&&) = delete;
   bool over() const { return end_.passed(); }
 
  private:
@@ -194,8 +193,7 @@ class TempWrites {
  public:
   explicit TempWrites(Database& db);
   ~TempWrites();
-  TempWrites(const TempWrites&) = delete;
-  TempWrites& operator=(const TempWrites&) = delete;
+  TempWrites(TempWrites&&) = delete;
 
  private:
   Database& db_;

@@ -126,8 +126,7 @@ class RunLock {
   /// it. Throws Error(store) where the file cannot be made.
   RunLock(const std::string& db, int64_t run);
   ~RunLock();
-  RunLock(const RunLock&) = delete;
-  RunLock& operator=(const RunLock&) = delete;
+  RunLock(RunLock&&) = delete;
 
  private:
   int fd_;
