@@ -46,23 +46,17 @@ int64_t Store::find_resumable(const std::string& which) {
   }
   const int64_t id = find_run(which);
   const RunInfo run = run_info(id);
+  std::string why;
   if (run.tags.contains("ab")) {
-    usage_error(
-        "--resume {}: run {} is a side of a comparison, whose rounds cannot be resumed; "
-        "compare again",
-        which, id);
+    why = "is a side of a comparison, whose rounds cannot be resumed; compare again";
+  } else if (run.task != "measure") {
+    why = fmt::format("is a profile ({}) and cannot be resumed; profile again", run.task);
+  } else if (is_merged(run)) {
+    why = "was merged from shards; run the absent shards themselves";
+  } else if (run.status == "complete") {
+    why = "is complete; start a new one without --resume";
   }
-  if (run.task != "measure") {
-    usage_error("--resume {}: run {} is a profile ({}) and cannot be resumed; profile again", which,
-                id, run.task);
-  }
-  if (is_merged(run)) {
-    usage_error("--resume {}: run {} was merged from shards; run the absent shards themselves",
-                which, id);
-  }
-  if (run.status == "complete") {
-    usage_error("--resume {}: run {} is complete; start a new one without --resume", which, id);
-  }
+  if (!why.empty()) usage_error("--resume {}: run {} {}", which, id, why);
   return id;
 }
 
