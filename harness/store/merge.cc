@@ -185,9 +185,9 @@ class Unfinished {
     const int file =
         ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (file < 0) {
-      throw Error(Exit::store, fmt::format("{}: cannot be made: {}; check that its folder exists "
-                                           "and that you may write there",
-                                           out, std::strerror(errno)));
+      refuse_store(out,
+                   "cannot be made: {}; check that its folder exists and that you may write there",
+                   std::strerror(errno));
     }
     ::close(file);
   }
@@ -201,8 +201,7 @@ class Unfinished {
     if (errno == EEXIST) return false;
     const bool no_links = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS;
     if (no_links && ::rename(path.c_str(), out.c_str()) == 0) return true;
-    throw Error(Exit::store, fmt::format("{}: cannot be made: {}; choose another folder", out,
-                                         std::strerror(errno)));
+    refuse_store(out, "cannot be made: {}; choose another folder", std::strerror(errno));
   }
   const std::string path;
 };

@@ -61,15 +61,14 @@ Statement::Statement(Database& db, std::string_view sql)
       sqlite3_prepare_v2(db.handle(), sql.data(), static_cast<int>(sql.size()), &raw, &tail);
   statement_.reset(raw);
   if (rc != SQLITE_OK) db.fail("cannot prepare a statement");
-  if (!raw) throw Error(Exit::store, fmt::format("{}: an empty SQL statement", db.path()));
+  if (!raw) refuse_store(db.path(), "an empty SQL statement");
 
   sqlite3_stmt* second = nullptr;
   const auto left = static_cast<int>(sql.data() + sql.size() - tail);
   const int second_rc = sqlite3_prepare_v2(db.handle(), tail, left, &second, nullptr);
   sqlite3_finalize(second);
   if (second || second_rc != SQLITE_OK) {
-    throw Error(Exit::store,
-                fmt::format("{}: more than one SQL statement where one is allowed", db.path()));
+    refuse_store(db.path(), "more than one SQL statement where one is allowed");
   }
 }
 
@@ -314,7 +313,7 @@ void Database::fail(const std::string& what) const {
 }
 
 void Database::damaged(const std::string& what) const {
-  throw Error(Exit::store, fmt::format("{}: is damaged: {}; restore a copy", path_, what));
+  refuse_store(path_, "is damaged: {}; restore a copy", what);
 }
 
 void Database::check(const std::string& table) {
@@ -371,8 +370,7 @@ std::string first_bytes(const std::string& path, size_t count) {
     rc = file->pMethods->xRead(file, bytes.data(), static_cast<int>(bytes.size()), 0);
   }
   if (rc != SQLITE_OK) {
-    throw Error(Exit::store, fmt::format("{}: cannot read its first bytes: {}; choose another --db",
-                                         path, sqlite3_errstr(rc)));
+    refuse_store(path, "cannot read its first bytes: {}; choose another --db", sqlite3_errstr(rc));
   }
   return bytes;
 }

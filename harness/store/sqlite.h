@@ -22,6 +22,13 @@ namespace moegate {
 class Database;
 class Statement;
 
+/// Throws Error(store) about this file.
+template <class... Args>
+[[noreturn]] void refuse_store(const std::string& path, fmt::format_string<Args...> format,
+                               Args&&... args) {
+  throw Error(Exit::store, path + ": " + fmt::format(format, std::forward<Args>(args)...));
+}
+
 /// SQLite refused or failed.
 class SqlError : public Error {
  public:

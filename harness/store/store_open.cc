@@ -36,16 +36,15 @@ constexpr int kFirstSafeWal = 3051003;
 
 [[noreturn]] void refuse_other(const std::string& path, int64_t application, int64_t version) {
   if (application == kEarlierId) {
-    throw Error(Exit::store,
-                fmt::format("{}: a moegate before 0.2.0 wrote this store (version {}), and this "
-                            "program cannot read it; choose another --db, or use the program of "
-                            "the commit that wrote it (table run, column git_sha)",
-                            path, version));
+    refuse_store(path,
+                 "a moegate before 0.2.0 wrote this store (version {}), and this program cannot "
+                 "read it; choose another --db, or use the program of the commit that wrote it "
+                 "(table run, column git_sha)",
+                 version);
   }
-  throw Error(Exit::store,
-              fmt::format("{}: is an SQLite database of another program (application_id {:#x}); "
-                          "choose another --db",
-                          path, application));
+  refuse_store(
+      path, "is an SQLite database of another program (application_id {:#x}); choose another --db",
+      application);
 }
 
 /// False for an empty database. Throws for what is neither that nor a store of kVersion.
@@ -59,15 +58,16 @@ bool is_store(Database& db) {
   if (application == 0 && version == 0 && objects == 0) return false;
   if (application != kApplicationId) refuse_other(db.path(), application, version);
   if (version < 1) {
-    throw Error(Exit::store, fmt::format("{}: the store says that its version is {}, so it is "
-                                         "damaged; restore a copy, or choose another --db",
-                                         db.path(), version));
+    refuse_store(db.path(),
+                 "the store says that its version is {}, so it is damaged; restore a copy, or "
+                 "choose another --db",
+                 version);
   }
   if (version > kVersion) {
-    throw Error(Exit::store,
-                fmt::format("{}: this store has version {}, and this program knows versions up to "
-                            "{}; use the moegate that wrote it, or a newer moegate",
-                            db.path(), version, kVersion));
+    refuse_store(db.path(),
+                 "this store has version {}, and this program knows versions up to {}; use the "
+                 "moegate that wrote it, or a newer moegate",
+                 version, kVersion);
   }
   return true;
 }
@@ -123,10 +123,10 @@ const Schema& schema_of_stores() {
 void check_schema(Database& db) {
   const Schema &expected = schema_of_stores(), is = schema_of(db);
   const auto refuse = [&](const auto& what, const char* how) {
-    throw Error(Exit::store,
-                fmt::format("{}: {} {} '{}'; somebody has changed its schema: restore a copy, or "
-                            "choose another --db",
-                            db.path(), how, what.first.first, one_line(what.first.second)));
+    refuse_store(
+        db.path(),
+        "{} {} '{}'; somebody has changed its schema: restore a copy, or choose another --db", how,
+        what.first.first, one_line(what.first.second));
   };
   for (const auto& one : is) {
     const auto at = expected.find(one.first);
@@ -168,10 +168,10 @@ void wait_patiently(Database& db) {
 /// processes ran with. What a reader of an older store sees stays as it was.
 void convert(Database& db) {
   if (sqlite3_db_readonly(db.handle(), "main") == 1) {
-    throw Error(Exit::store,
-                fmt::format("{}: this store has version 1 and is to be converted to version {}, "
-                            "but it is read-only; copy it to where you may write",
-                            db.path(), kVersion));
+    refuse_store(db.path(),
+                 "this store has version 1 and is to be converted to version {}, but it is "
+                 "read-only; copy it to where you may write",
+                 kVersion);
   }
   wait_patiently(db);
   Transaction writing(db);
@@ -202,9 +202,8 @@ void check_head(const std::string& path) {
   const std::string head = first_bytes(path, kHead);
   if (head.empty()) return;  // a new store
   if (head.size() < kHead || !head.starts_with(kMagic)) {
-    throw Error(Exit::store, fmt::format("{}: file is not a database; it is no intact SQLite "
-                                         "database: choose another --db",
-                                         path));
+    refuse_store(path,
+                 "file is not a database; it is no intact SQLite database: choose another --db");
   }
   const auto number_at = [&](size_t at) -> int64_t {
     return boost::endian::load_big_u32(reinterpret_cast<const unsigned char*>(&head[at]));
@@ -224,17 +223,14 @@ void check_file(const std::string& path, Store::Mode mode) {
   }
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
-    throw Error(Exit::store, fmt::format("{}: is a folder; --db names a file", path));
+    refuse_store(path, "is a folder; --db names a file");
   }
   if (!std::filesystem::exists(path, ignored)) {
     if (mode == Store::Mode::write) return;
-    throw Error(
-        Exit::store,
-        fmt::format("{}: no such store; `moegate run --suite S --db {}` makes one", path, path));
+    refuse_store(path, "no such store; `moegate run --suite S --db {}` makes one", path);
   }
   if (!std::filesystem::is_regular_file(path, ignored)) {
-    throw Error(Exit::store,
-                fmt::format("{}: this is not a regular file; choose another --db", path));
+    refuse_store(path, "this is not a regular file; choose another --db");
   }
   check_head(path);
 }
@@ -273,14 +269,11 @@ Store Store::open(const std::string& path, Mode mode) {
   reading.commit();
   if (mode == Mode::read) {
     if (is_made) return store;
-    throw Error(
-        Exit::store,
-        fmt::format("{0}: is an empty file, no store; `moegate run --db {0}` fills it", path));
+    refuse_store(path, "is an empty file, no store; `moegate run --db {}` fills it", path);
   }
   // SQLite falls back to read-only silently when the file's permissions say so.
   if (sqlite3_db_readonly(store.db_.handle(), "main") == 1) {
-    throw Error(Exit::store,
-                fmt::format("{}: is read-only; copy it, or choose another --db", path));
+    refuse_store(path, "is read-only; copy it, or choose another --db");
   }
   wait_patiently(store.db_);
   if (!is_made) make_store(store.db_);
@@ -305,8 +298,7 @@ RunLock::RunLock(const std::string& db, int64_t run) {
         "{}: run {} is being measured by another process; wait until it has ended, or end it", db,
         run);
   }
-  throw Error(Exit::store, fmt::format("{}: cannot be locked: {}; check that you may write there",
-                                       path, std::strerror(why)));
+  refuse_store(path, "cannot be locked: {}; check that you may write there", std::strerror(why));
 }
 
 RunLock::~RunLock() {
