@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 #include <limits>
 #include <set>
 #include <sstream>
@@ -90,15 +91,12 @@ std::vector<Section> read_sections(const std::string& text, const std::string& n
 
 sys_days parse_day(const Section& s, const std::string& name, const std::string& text) {
   constexpr int kFirstYear = 2000, kLastYear = 2199;  // what nanoseconds hold, and more than enough
-  if (text.size() == 10 && text[4] == '-' && text[7] == '-') {
-    const auto year = parse_number<int>(text.substr(0, 4));
-    const auto month = parse_number<unsigned>(text.substr(5, 2));
-    const auto number = parse_number<unsigned>(text.substr(8, 2));
-    if (year && month && number && *year >= kFirstYear && *year <= kLastYear) {
-      const std::chrono::year_month_day day{std::chrono::year(*year), std::chrono::month(*month),
-                                            std::chrono::day(*number)};
-      if (day.ok()) return day;
-    }
+  std::tm read{};
+  if (::strptime(text.c_str(), "%Y-%m-%d", &read) != nullptr) {
+    const int year = read.tm_year + 1900;
+    const sys_days day = std::chrono::year(year) / (read.tm_mon + 1) / read.tm_mday;
+    const bool near = year >= kFirstYear && year <= kLastYear;
+    if (near && fmt::format("{:%F}", day) == text) return day;  // 2026-2-31 is another day
   }
   s.fail("{} '{}' is not a day from {} to {}; write it like 2026-11-20", name, text, kFirstYear,
          kLastYear);
