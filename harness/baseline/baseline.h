@@ -60,9 +60,8 @@ Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& 
 /// Throws Error(usage) naming file and line for anything that it does not know.
 Baseline read_baseline(const std::filesystem::path& path);
 std::string format_baseline(const Baseline& baseline);
-/// Replaces the file as a whole; returns its text. Throws Error(usage) when the folder is
-/// not writable.
-std::string write_baseline(const std::filesystem::path& path, const Baseline& baseline);
+/// Replaces the file as a whole. Throws Error(usage) when the folder is not writable.
+void write_baseline(const std::filesystem::path& path, const Baseline& baseline);
 
 struct BaselineChange {
   std::string key, variant;

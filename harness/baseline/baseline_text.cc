@@ -305,12 +305,10 @@ std::string format_baseline(const Baseline& baseline) {
   return text;
 }
 
-std::string write_baseline(const fs::path& path, const Baseline& baseline) {
+void write_baseline(const fs::path& path, const Baseline& baseline) {
   std::error_code ignored;  // the write below says what is wrong
   fs::create_directories(path.parent_path(), ignored);
-  std::string text = format_baseline(baseline);
-  write_file_atomically(path, text);
-  return text;
+  write_file_atomically(path, format_baseline(baseline));
 }
 
 }  // namespace moegate
