@@ -17,10 +17,9 @@ struct MergeOptions {
 
 /// What a merge did.
 struct Merged {
-  int added = 0;  // runs that the store did not have; a shard is one
-  int known = 0;  // that it had
-  std::vector<std::string>
-      notes;  // a sentence for each run, or store without one, that was left out
+  int added = 0;                   // runs that the store did not have; a shard is one
+  int known = 0;                   // that it had
+  std::vector<std::string> notes;  // a sentence for what was left out: a run, a store without one
   std::vector<int64_t> campaigns;  // runs of the store, made of shards, that got one or had it
 };
 

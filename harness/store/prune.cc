@@ -25,25 +25,17 @@ CREATE TEMP TABLE gone AS
   WHERE NOT whole;
 )";
 
-int64_t size_of(Database& db) {
-  return db.integer("PRAGMA page_count") * db.integer("PRAGMA page_size");
-}
-
-int64_t free_bytes(Database& db) {
-  return db.integer("PRAGMA freelist_count") * db.integer("PRAGMA page_size");
-}
-
 void thin(Database& db, int days, int thinned, const std::vector<const char*>& tables,
           Pruned& pruned) {
   db.execute(fmt::format(kOld, days, thinned));
   pruned.runs += db.integer("SELECT count(*) FROM old WHERE NOT whole");
   pruned.whole = std::max(pruned.whole, db.integer("SELECT count(*) FROM old WHERE whole"));
-  const int64_t before = free_bytes(db);
+  const int64_t before = db.bytes_of("freelist_count");
   for (const char* table : tables) {
     db.execute(
         fmt::format("DELETE FROM main.{} WHERE result_id IN (SELECT result_id FROM gone)", table));
   }
-  const int64_t freed = free_bytes(db) - before;
+  const int64_t freed = db.bytes_of("freelist_count") - before;
   pruned.bytes += freed;
   db.execute(
       fmt::format("UPDATE process SET thinned = {0}, bytes = max(0, bytes - {1} * results / "
@@ -74,9 +66,9 @@ void mark_blessed(Store& store, int64_t run) {
 
 Sizes compact(Store& store) {
   Database& db = store.database();
-  Sizes sizes{.before = size_of(db)};
+  Sizes sizes{.before = db.bytes_of("page_count")};
   db.execute("VACUUM");
-  sizes.after = size_of(db);
+  sizes.after = db.bytes_of("page_count");
   return sizes;
 }
 

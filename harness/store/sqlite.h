@@ -150,6 +150,10 @@ class Database {
     Statement q(*this, sql);
     return q.bind(args...).step() ? q.integer(0) : 0;
   }
+  /// What pages of this kind take: page_count, or freelist_count.
+  int64_t bytes_of(const std::string& pages) {
+    return integer("PRAGMA " + pages) * integer("PRAGMA page_size");
+  }
   int64_t last_id() const { return sqlite3_last_insert_rowid(db_.get()); }
   const std::string& path() const { return path_; }
   /// Has messages name it so: a file that gets its name when it is whole.

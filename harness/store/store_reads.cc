@@ -138,8 +138,7 @@ RunInfo Store::run_info(int64_t run) {
 }
 
 void Store::check_intact(int64_t most) {
-  const int64_t bytes = db_.integer("PRAGMA page_count") * db_.integer("PRAGMA page_size");
-  if (bytes > most) return;
+  if (db_.bytes_of("page_count") > most) return;
   // Not samples and launches, which no verdict reads.
   for (const char* table :
        {"run", "device", "tag", "process", "bench_case", "run_case", "result", "verification",
