@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "harness/judge/ratchet.h"
-#include "harness/judge/verdict.h"
 
 namespace moegate {
 namespace {

@@ -7,18 +7,12 @@
 #include <algorithm>
 #include <bitset>
 #include <cmath>
-#include <filesystem>
 #include <initializer_list>
 #include <iterator>
 #include <sstream>
-#include <string>
 #include <string_view>
-#include <utility>
 
-#include "harness/base/error.h"
-#include "harness/base/files.h"
 #include "harness/base/formats.h"
-#include "harness/base/text.h"
 
 namespace moegate {
 namespace {

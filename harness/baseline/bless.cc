@@ -9,14 +9,9 @@
 #include <set>
 #include <utility>
 
-#include "harness/base/error.h"
-#include "harness/base/files.h"
-#include "harness/base/text.h"
 #include "harness/baseline/baseline.h"
 #include "harness/baseline/creep.h"
 #include "harness/baseline/find_baseline.h"
-#include "harness/judge/evidence.h"
-#include "harness/values/resources.h"
 
 namespace moegate {
 namespace {

@@ -4,10 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "harness/base/error.h"
 #include "harness/base/escape.h"
-#include "harness/base/files.h"
-#include "harness/baseline/baseline.h"
 
 namespace moegate {
 namespace {

@@ -8,8 +8,6 @@
 #include <sstream>
 #include <vector>
 
-#include "harness/base/error.h"
-#include "harness/base/files.h"
 #include "harness/base/formats.h"
 #include "harness/base/hash.h"
 #include "harness/base/notes.h"

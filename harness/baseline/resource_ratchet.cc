@@ -10,11 +10,9 @@
 #include <tuple>
 #include <utility>
 
-#include "harness/base/error.h"
 #include "harness/base/files.h"
 #include "harness/base/formats.h"
 #include "harness/base/text.h"
-#include "harness/values/resources.h"
 
 namespace moegate {
 namespace {

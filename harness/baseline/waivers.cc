@@ -13,7 +13,6 @@
 #include "harness/base/error.h"
 #include "harness/base/files.h"
 #include "harness/base/formats.h"
-#include "harness/base/text.h"
 
 namespace moegate {
 namespace {

@@ -2,7 +2,6 @@
 #include "harness/store/merge.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>

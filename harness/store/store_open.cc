@@ -13,9 +13,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "harness/base/error.h"
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
