@@ -7,13 +7,8 @@
 namespace moegate {
 namespace {
 
-struct ProfilingRun {
-  int64_t id;
-  std::string task;
-};
-
-/// Those to believe first come first.
-std::vector<ProfilingRun> profiling_runs(Store& store, const RunInfo& run) {
+/// Selects ids and tasks of profiling runs, those to believe first.
+Statement profiling_runs(Store& store, const RunInfo& run) {
   Statement q(store.database(),
               "SELECT run_id, task, t.run_id IS NOT NULL AS asked FROM run "
               "JOIN device USING (device_id) "
@@ -22,12 +17,10 @@ std::vector<ProfilingRun> profiling_runs(Store& store, const RunInfo& run) {
               "(t.run_id IS NOT NULL OR (status = 'complete' AND program <> '' AND program = ?3)) "
               "ORDER BY asked DESC, run_id DESC");
   q.bind(kWhyTag, std::to_string(run.id), run.program, run.device.klass);
-  std::vector<ProfilingRun> all;
-  while (q.step()) all.push_back({q.integer(0), q.text(1)});
-  return all;
+  return q;
 }
 
-std::optional<Result>* part_of(RowProfile& profile, const std::string& task) {
+std::optional<Result>* part_of(RowProfile& profile, std::string_view task) {
   if (task == "counters") return &profile.counted;
   if (task == "stalls") return &profile.stalled;
   if (task == "energy") return &profile.metered;
@@ -92,12 +85,12 @@ RowProfiles read_row_profiles(Store& store, int64_t run, const CaseFilter& cases
   ResultParts parts(db);
   Transaction reading(db, "BEGIN");  // the statements of one state, whoever writes
   RowProfiles rows = measured_rows(db, info, cases, parts, also);
-  for (const ProfilingRun& profiling : profiling_runs(store, info)) {
-    const LevelChoice choice{.run = profiling.id, .cases = cases, .verified = false};
+  for (Statement profiling = profiling_runs(store, info); profiling.step();) {
+    const LevelChoice choice{.run = profiling.integer(0), .cases = cases, .verified = false};
     walk_levels(db, choice, [&](const WalkedLevel& one) {
       const auto row = rows.find({one.level.key, one.level.variant});
       if (row == rows.end() || one.level.result.status != Status::ok) return;
-      std::optional<Result>* part = part_of(row->second, profiling.task);
+      std::optional<Result>* part = part_of(row->second, profiling.view(1));
       if (!part || *part) return;
       *part = one.level.result;
       parts.launches.read(one.result_id, (*part)->kernels);
