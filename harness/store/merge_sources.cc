@@ -191,13 +191,6 @@ DeviceFacts all_of(const std::vector<DeviceFacts>& devices) {
   return all;
 }
 
-/// The hosts of its shards, each once.
-std::string hosts_of(Database& db, int64_t run) {
-  const auto hosts = values_of<std::string>(
-      db, "SELECT DISTINCT host FROM shard WHERE run_id = ?1 ORDER BY host", run);
-  return fmt::format("{}", fmt::join(hosts, ", "));
-}
-
 }  // namespace
 
 std::string options_of_all(Store& store, const std::string& options) {
@@ -231,14 +224,14 @@ void check_same_campaign(const RunInfo& campaign, const RunInfo& part, const std
 void sum_up_shards(Store& store, int64_t run) {
   Database& db = store.database();
   db.run(
-      "UPDATE run SET (label, started, finished) = (SELECT min(label), min(started), "
-      "max(finished) FROM shard s WHERE s.run_id = run.run_id), command = (SELECT command "
-      "FROM shard s WHERE s.run_id = run.run_id ORDER BY s.shard LIMIT 1), rounds = (SELECT "
-      "count(DISTINCT round) FROM process WHERE process.run_id = run.run_id), status = "
-      "iif((SELECT count(*) FROM shard s WHERE s.run_id = run.run_id) = (SELECT shards FROM "
-      "campaign WHERE uuid = run.campaign), 'complete', 'interrupted'), host = ?2, device_id "
-      "= ?3 WHERE run_id = ?1",
-      run, hosts_of(db, run), store.device_id(all_of(devices_of(db, run))));
+      "UPDATE run SET (label, started, finished) = (SELECT min(label), min(started), max(finished) "
+      "FROM shard WHERE run_id = ?1), command = (SELECT command FROM shard WHERE run_id = ?1 ORDER "
+      "BY shard LIMIT 1), rounds = (SELECT count(DISTINCT round) FROM process WHERE run_id = ?1), "
+      "status = iif((SELECT count(*) FROM shard WHERE run_id = ?1) = (SELECT shards FROM campaign "
+      "WHERE uuid = run.campaign), 'complete', 'interrupted'), host = (SELECT group_concat(host, "
+      "', ') FROM (SELECT DISTINCT host FROM shard WHERE run_id = ?1 ORDER BY host)), device_id = "
+      "?2 WHERE run_id = ?1",
+      run, store.device_id(all_of(devices_of(db, run))));
   db.run("DELETE FROM tag WHERE run_id = ?1", run);
   db.run(
       "INSERT INTO tag SELECT run_id, key, value FROM shard, json_each(tags) WHERE run_id = "
