@@ -72,43 +72,39 @@ Statement::Statement(Database& db, std::string_view sql)
   }
 }
 
+void Statement::check_bound(int rc) const {
+  if (rc != SQLITE_OK) db_->fail("cannot bind");
+}
+
 void Statement::bind_at(int i, int64_t value) {
-  if (sqlite3_bind_int64(statement_.get(), i, value) != SQLITE_OK) db_->fail("cannot bind");
+  check_bound(sqlite3_bind_int64(statement_.get(), i, value));
 }
 
 void Statement::bind_at(int i, double value) {
-  const int rc = std::isfinite(value) ? sqlite3_bind_double(statement_.get(), i, value)
-                                      : sqlite3_bind_null(statement_.get(), i);
-  if (rc != SQLITE_OK) db_->fail("cannot bind");
+  check_bound(std::isfinite(value) ? sqlite3_bind_double(statement_.get(), i, value)
+                                   : sqlite3_bind_null(statement_.get(), i));
 }
 
 void Statement::bind_at(int i, std::string_view value) {
   // An empty view may hold a null pointer, which SQLite would take for NULL.
   const char* text = value.empty() ? "" : value.data();
-  if (sqlite3_bind_text64(statement_.get(), i, text, value.size(), SQLITE_TRANSIENT, SQLITE_UTF8) !=
-      SQLITE_OK) {
-    db_->fail("cannot bind");
-  }
+  check_bound(
+      sqlite3_bind_text64(statement_.get(), i, text, value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
 }
 
 void Statement::bind_at(int i, std::span<const std::byte> value) {
   const void* bytes = value.empty() ? static_cast<const void*>("") : value.data();
-  if (sqlite3_bind_blob64(statement_.get(), i, bytes, value.size(), SQLITE_TRANSIENT) !=
-      SQLITE_OK) {
-    db_->fail("cannot bind");
-  }
+  check_bound(sqlite3_bind_blob64(statement_.get(), i, bytes, value.size(), SQLITE_TRANSIENT));
 }
 
 void Statement::bind_from(int i, const Statement& row, int column) {
   sqlite3_value* value = sqlite3_column_value(row.statement_.get(), column);
-  if (sqlite3_bind_value(statement_.get(), i, value) != SQLITE_OK) db_->fail("cannot bind");
+  check_bound(sqlite3_bind_value(statement_.get(), i, value));
 }
 
 void Statement::insert(MadeRows& rows) {
   rows.failure_ = nullptr;
-  if (sqlite3_bind_pointer(statement_.get(), 1, &rows, kMadeRows, nullptr) != SQLITE_OK) {
-    db_->fail("cannot bind");
-  }
+  check_bound(sqlite3_bind_pointer(statement_.get(), 1, &rows, kMadeRows, nullptr));
   try {
     run();
   } catch (...) {

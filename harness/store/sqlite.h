@@ -125,6 +125,7 @@ class Statement {
 
  private:
   friend class MadeValue;
+  void check_bound(int rc) const;
   int type(int i) const { return sqlite3_column_type(statement_.get(), i); }
 
   Database* db_;
