@@ -23,22 +23,18 @@ constexpr int kFewestProcesses = 3;  // with fewer a row rarely decides anything
 void refuse_unfit_run(const RunInfo& run, const BlessOptions& options) {
   if (trimmed(options.reason).empty())
     usage_error("bless: --reason is missing; say why the baseline changes");
+  std::string why;
   if (run.dirty && !options.allow_dirty) {
-    usage_error(
-        "bless: {} was built from uncommitted changes on {}; commit them and run again, or give "
-        "--accept dirty",
-        describe(run), run.git_sha.empty() ? "no commit" : run.git_sha);
+    why = fmt::format(
+        "was built from uncommitted changes on {}; commit them and run again, or give --accept "
+        "dirty",
+        run.git_sha.empty() ? "no commit" : run.git_sha);
+  } else if (run.status != "complete") {
+    why = fmt::format("is {}; finish it with `moegate run --resume {}`", run.status, run.id);
+  } else if (is_partial(run)) {
+    why = "ran only a part of its suites (--filter, --variant, --axis or --shard); run all of them";
   }
-  if (run.status != "complete") {
-    usage_error("bless: {} is {}; finish it with `moegate run --resume {}`", describe(run),
-                run.status, run.id);
-  }
-  if (is_partial(run)) {
-    usage_error(
-        "bless: {} ran only a part of its suites (--filter, --variant, --axis or --shard); run all "
-        "of them",
-        describe(run));
-  }
+  if (!why.empty()) usage_error("bless: {} {}", describe(run), why);
 }
 
 /// Rows that speak against a blessing, one a line; the first ten and how many more.
