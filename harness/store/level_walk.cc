@@ -91,8 +91,7 @@ class ResultWalk {
     const LeftOut left_out = for_verdict ? LeftOut(kUnjudged) : LeftOut();
     const std::string sql = fmt::format(
         "SELECT result_id, case_id, verification_id, checksum, verified_checksum, {} AS enqueue, "
-        "{} AS invariance, {} "
-        "FROM result r WHERE process_id = ?1 AND case_id BETWEEN ?2 AND ?3 "
+        "{} AS invariance, {} FROM result r WHERE process_id = ?1 AND case_id BETWEEN ?2 AND ?3 "
         "ORDER BY case_id, r.variant",
         for_verdict ? metric_sql(db, kEnqueueMetric) : "NULL",
         for_verdict ? metric_sql(db, kInvarianceMetric) : "NULL",

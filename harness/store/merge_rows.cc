@@ -322,9 +322,8 @@ void RunRows::take_ceilings() {
 /// What is said of a case is what the newest process said that measured it.
 void RunRows::take_newer_case(int64_t from, int64_t to) {
   const auto said = [](Database& db, int64_t id) {
-    Statement q(db,
-                "SELECT op, params, flops, read_bytes, write_bytes FROM bench_case WHERE case_id = "
-                "?1");
+    Statement q(
+        db, "SELECT op, params, flops, read_bytes, write_bytes FROM bench_case WHERE case_id = ?1");
     q.bind(id).step();
     return std::tuple(q.text(0), q.text(1), q.real(2), q.real(3), q.real(4));
   };
@@ -400,9 +399,8 @@ std::vector<RunRows::Range> RunRows::results_of_run() {
 }
 
 void RunRows::take_results(const std::vector<Range>& ranges, bool any_known) {
-  Statement find(out_,
-                 "SELECT result_id FROM result WHERE process_id = ?1 AND case_id = ?2 AND variant "
-                 "= ?3");
+  Statement find(
+      out_, "SELECT result_id FROM result WHERE process_id = ?1 AND case_id = ?2 AND variant = ?3");
   RowCopy& rows = result_.front();
   const int id = rows.place_of("result_id"), process = rows.place_of("process_id");
   const int of_case = rows.place_of("case_id"), variant = rows.place_of("variant");

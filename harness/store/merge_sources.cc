@@ -234,9 +234,8 @@ void sum_up_shards(Store& store, int64_t run) {
       run, store.device_id(all_of(devices_of(db, run))));
   db.run("DELETE FROM tag WHERE run_id = ?1", run);
   db.run(
-      "INSERT INTO tag SELECT run_id, key, value FROM shard, json_each(tags) WHERE run_id = "
-      "?1 GROUP BY key, value HAVING count(*) = (SELECT count(*) FROM shard WHERE run_id = "
-      "?1)",
+      "INSERT INTO tag SELECT run_id, key, value FROM shard, json_each(tags) WHERE run_id = ?1 "
+      "GROUP BY key, value HAVING count(*) = (SELECT count(*) FROM shard WHERE run_id = ?1)",
       run);
 }
 

@@ -208,9 +208,8 @@ void ask_about(Store& store, const std::vector<AskedRow>& rows) {
   const TempWrites writes(db);
   db.execute(kAskedTables);
   Transaction transaction(db, "BEGIN");
-  Statement add(db,
-                "INSERT INTO asked SELECT ?1, ?2, case_id, key, ?4 FROM bench_case "
-                "WHERE case_id = ?3");
+  Statement add(
+      db, "INSERT INTO asked SELECT ?1, ?2, case_id, key, ?4 FROM bench_case WHERE case_id = ?3");
   int64_t place = 0;
   for (const AskedRow& row : rows) add.bind(place++, row.run, row.case_id, row.variant).run();
   // In this order: the results of a process are found by case and variant.

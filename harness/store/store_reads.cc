@@ -149,18 +149,15 @@ void Store::check_intact(int64_t most) {
 
 double Store::seconds_per_result(const DeviceFacts& device, double budget_s) {
   // The quickest: one that was resumed a day later took a day.
-  Statement q(
-      db_,
-      "WITH newest AS (SELECT run_id, started, finished FROM run JOIN device USING "
-      "(device_id) WHERE device.uuid = ?1 AND class = ?2 AND driver = ?3 AND status = 'complete' "
-      "AND task = 'measure' AND json_extract(options, '$.budget_s') = ?5 ORDER BY run_id DESC "
-      "LIMIT 5), counted "
-      "AS (SELECT *, (SELECT "
-      "sum(results) FROM process WHERE process.run_id = newest.run_id) AS n, ifnull((SELECT "
-      "length(value) - length(replace(value, '=', '')) FROM tag WHERE tag.run_id = newest.run_id "
-      "AND "
-      "tag.name = ?4), 1) AS gpus FROM newest) SELECT ifnull(min((julianday(finished) - "
-      "julianday(started)) * 86400 * gpus / n), 0) FROM counted WHERE n >= 20");
+  Statement q(db_,
+              "WITH newest AS (SELECT run_id, started, finished FROM run JOIN device USING "
+              "(device_id) WHERE device.uuid = ?1 AND class = ?2 AND driver = ?3 AND status = "
+              "'complete' AND task = 'measure' AND json_extract(options, '$.budget_s') = ?5 ORDER "
+              "BY run_id DESC LIMIT 5), counted AS (SELECT *, (SELECT sum(results) FROM process "
+              "WHERE process.run_id = newest.run_id) AS n, ifnull((SELECT length(value) - "
+              "length(replace(value, '=', '')) FROM tag WHERE tag.run_id = newest.run_id AND "
+              "tag.name = ?4), 1) AS gpus FROM newest) SELECT ifnull(min((julianday(finished) - "
+              "julianday(started)) * 86400 * gpus / n), 0) FROM counted WHERE n >= 20");
   q.bind(device.uuid, device.klass, device.driver, kGpusTag, budget_s).step();
   return std::round(q.real(0) * 1000) / 1000;
 }
@@ -197,11 +194,10 @@ std::set<std::tuple<int, std::string, std::string>> Store::done(int64_t run) {
 }
 
 std::map<std::string, int> Store::gpus_of_cases(int64_t run) {
-  Statement q(
-      db_,
-      "SELECT DISTINCT key, CAST(value AS INTEGER) FROM process "
-      "CROSS JOIN result USING (process_id) JOIN bench_case USING (case_id) "
-      "JOIN metric USING (result_id) WHERE run_id = ?1 AND metric.name = ?2 AND ordinal = -1");
+  Statement q(db_,
+              "SELECT DISTINCT key, CAST(value AS INTEGER) FROM process CROSS JOIN result USING "
+              "(process_id) JOIN bench_case USING (case_id) JOIN metric USING (result_id) WHERE "
+              "run_id = ?1 AND metric.name = ?2 AND ordinal = -1");
   q.bind(run, kGpuMetric);
   std::map<std::string, int> gpus;
   while (q.step()) gpus[q.text(0)] = static_cast<int>(q.integer(1));
