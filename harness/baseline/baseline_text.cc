@@ -55,11 +55,6 @@ struct TextValue {
 
 struct ParsedRow {
   BaselineRow row;
-  /// Counts the words that state it.
-  BeyondRounding& rounding() {
-    ++row.rounding.graded;
-    return row.rounding;
-  }
   bool retired = false;
 };
 
@@ -68,44 +63,41 @@ struct RowField {
   std::string_view name;
   void (*read)(const TextValue& value, ParsedRow& into);
 };
-/// Those that every row has come first, in the order of their names.
-constexpr size_t kRequired = 6, kAnchor = 6;
-constexpr int64_t kRoundingWords = 4;  // excess, mis, rows, cols
+/// Those that every row has come first, then those of its rounding: all of these, or none.
+constexpr size_t kRequired = 6, kRounding = 4, kAnchor = kRequired + kRounding;
 constexpr RowField kRowFields[] = {
-    {"by", [](const TextValue& v, ParsedRow& into) { into.row.by = v.text; }},
-    {"det", [](const TextValue& v, ParsedRow& into) { into.row.deterministic = v.count() != 0; }},
-    {"error", [](const TextValue& v, ParsedRow& into) { into.row.error = v.amount(); }},
-    {"level", [](const TextValue& v, ParsedRow& into) { into.row.level = v.amount(); }},
-    {"n", [](const TextValue& v, ParsedRow& into) { into.row.n = v.count(); }},
-    {"sd", [](const TextValue& v, ParsedRow& into) { into.row.sd = v.percent(); }},
-    {"anchor", [](const TextValue& v, ParsedRow& into) { into.row.anchor = v.amount(); }},
-    {"code", [](const TextValue& v, ParsedRow& into) { into.row.code = v.text; }},
-    {"cols",
-     [](const TextValue& v, ParsedRow& into) {
-       BeyondRounding& r = into.rounding();
-       v.amounts({&r.column_scale, &r.column_scale_most});
-     }},
-    {"enqueue", [](const TextValue& v, ParsedRow& into) { into.row.enqueue = v.amount(); }},
-    {"excess", [](const TextValue& v, ParsedRow& into) { into.rounding().excess = v.amount(); }},
-    {"inv",
-     [](const TextValue& v, ParsedRow& into) {
-       into.row.invariance = v.count() != 0 ? Invariance::kept : Invariance::broken;
-     }},
+    {"by", [](auto& v, auto& into) { into.row.by = v.text; }},
+    {"det", [](auto& v, auto& into) { into.row.deterministic = v.count() != 0; }},
+    {"error", [](auto& v, auto& into) { into.row.error = v.amount(); }},
+    {"level", [](auto& v, auto& into) { into.row.level = v.amount(); }},
+    {"n", [](auto& v, auto& into) { into.row.n = v.count(); }},
+    {"sd", [](auto& v, auto& into) { into.row.sd = v.percent(); }},
+    {"excess", [](auto& v, auto& into) { into.row.rounding.excess = v.amount(); }},
     {"mis",
-     [](const TextValue& v, ParsedRow& into) {
-       BeyondRounding& r = into.rounding();
+     [](auto& v, auto& into) {
+       BeyondRounding& r = into.row.rounding;
        v.amounts({&r.misrounded, &r.row_misrounded, &r.column_misrounded});
      }},
-    {"out", [](const TextValue& v, ParsedRow& into) { into.row.out = v.text; }},
-    {"retired", [](const TextValue& v, ParsedRow& into) { into.retired = v.count() != 0; }},
     {"rows",
-     [](const TextValue& v, ParsedRow& into) {
-       BeyondRounding& r = into.rounding();
-       v.amounts({&r.row_scale, &r.row_scale_most});
+     [](auto& v, auto& into) {
+       v.amounts({&into.row.rounding.row_scale, &into.row.rounding.row_scale_most});
      }},
-    {"tail", [](const TextValue& v, ParsedRow& into) { into.row.tail = v.amount(); }},
-    {"time", [](const TextValue& v, ParsedRow& into) { into.row.time = v.amount(); }},
-    {"yardstick", [](const TextValue& v, ParsedRow& into) { into.row.yardstick = v.text; }},
+    {"cols",
+     [](auto& v, auto& into) {
+       v.amounts({&into.row.rounding.column_scale, &into.row.rounding.column_scale_most});
+     }},
+    {"anchor", [](auto& v, auto& into) { into.row.anchor = v.amount(); }},
+    {"code", [](auto& v, auto& into) { into.row.code = v.text; }},
+    {"enqueue", [](auto& v, auto& into) { into.row.enqueue = v.amount(); }},
+    {"inv",
+     [](auto& v, auto& into) {
+       into.row.invariance = v.count() != 0 ? Invariance::kept : Invariance::broken;
+     }},
+    {"out", [](auto& v, auto& into) { into.row.out = v.text; }},
+    {"retired", [](auto& v, auto& into) { into.retired = v.count() != 0; }},
+    {"tail", [](auto& v, auto& into) { into.row.tail = v.amount(); }},
+    {"time", [](auto& v, auto& into) { into.row.time = v.amount(); }},
+    {"yardstick", [](auto& v, auto& into) { into.row.yardstick = v.text; }},
 };
 
 /// The next word of a line, which loses it; empty at the end.
@@ -144,7 +136,8 @@ ParsedRow parse_row(const TextPlace& place, std::string_view line, bool ratios) 
   for (size_t i = 0; i < kRequired; ++i) {
     if (!seen[i]) place.fail("'{}' is missing", kRowFields[i].name);
   }
-  if (const int64_t stated = row.rounding.graded; stated != 0 && stated != kRoundingWords) {
+  for (size_t i = 0; i < kRounding; ++i) row.rounding.graded += seen[kRequired + i];
+  if (row.rounding.graded != 0 && row.rounding.graded != kRounding) {
     place.fail("write all of excess, mis, rows and cols, or none");
   }
   if (!(row.level > 0)) place.fail("the level must be more than 0");
