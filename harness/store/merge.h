@@ -15,7 +15,6 @@ struct MergeOptions {
   bool leave_unfinished = false;
 };
 
-/// What a merge did.
 struct Merged {
   int added = 0;                   // runs that the store did not have; a shard is one
   int known = 0;                   // that it had

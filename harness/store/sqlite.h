@@ -29,7 +29,6 @@ template <class... Args>
   throw Error(Exit::store, path + ": " + fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// SQLite refused or failed.
 class SqlError : public Error {
  public:
   SqlError(int sqlite_code, const std::string& message)
