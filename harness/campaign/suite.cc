@@ -37,14 +37,12 @@ bool names_a_file(const std::string& suite) {
 IniFile read_suite(const std::string& name) {
   const bool is_path = names_a_file(name);
   const fs::path path = is_path ? fs::path(name) : home() / "suites" / (name + ".suite");
-  std::error_code ignored;  // of a folder that may not be entered: the file is not readable then
-  const bool is_file = fs::is_regular_file(path, ignored);
-  if (!is_file && !is_path) {
+  if (!is_file(path) && !is_path) {
     const std::vector<std::string> known = known_suites();
     usage_error("no suite '{}'{}; known: {} (`moegate list suites` describes them)", name,
                 did_you_mean(name, known), fmt::join(known, ", "));
   }
-  if (!is_file) {
+  if (!is_file(path)) {
     usage_error("suite file '{}' cannot be read; check the path, or name one of: {}", path.string(),
                 fmt::join(known_suites(), ", "));
   }
@@ -56,20 +54,16 @@ class SectionCases {
  public:
   SectionCases(const IniFile& file, const IniSection& section,
                const std::vector<OpDescription>& operators)
-      : file_(file), section_(section) {
-    for (const IniEntry& entry : file.sections.front().entries) {
-      const IniEntry* own = section.find(entry.key);
-      entries_.push_back(own != nullptr ? *own : entry);
-    }
-    for (const IniEntry& entry : section.entries) {
-      if (file.sections.front().find(entry.key) == nullptr) entries_.push_back(entry);
-    }
+      : file_(file), section_{section.name, section.line, file.sections.front().entries} {
+    for (const IniEntry& entry : section.entries) set(entry);
     take_op();
     collect_params(operators);
   }
 
   const std::string& op() const { return op_; }
-  bool has(const std::string& param) const { return find_param(param) != nullptr; }
+  bool has(const std::string& param) const {
+    return std::ranges::find(params_, param, &Param::name) != params_.end();
+  }
   std::vector<std::string> param_names() const {
     std::vector<std::string> names;
     for (const Param& param : params_) names.push_back(param.name);
@@ -79,7 +73,9 @@ class SectionCases {
   /// Calls `add` with each case. After the sections before it had `before` cases; returns how many
   /// with its own.
   size_t for_each(const Axes& axes, size_t before, const std::function<void(Case)>& add) {
-    apply(axes);
+    for (const auto& [name, values] : axes) {
+      if (has(name)) set({name, 0, values});
+    }
     check_complete();
     const size_t count = before + check_count(before);
     Case c{fs::path(file_.path).stem().string(), section_.name, op_, {}, {}};
@@ -92,10 +88,20 @@ class SectionCases {
   }
 
  private:
+  /// In the place of the entry with its key, or behind the others.
+  void set(IniEntry entry) {
+    const auto at = std::ranges::find(section_.entries, entry.key, &IniEntry::key);
+    if (at == section_.entries.end()) {
+      section_.entries.push_back(std::move(entry));
+    } else {
+      *at = std::move(entry);
+    }
+  }
+
   void take_op() {
-    const auto at = std::find_if(entries_.begin(), entries_.end(),
-                                 [](const IniEntry& entry) { return entry.key == "op"; });
-    if (at == entries_.end()) {
+    const std::string key = "op";
+    const auto at = std::ranges::find(section_.entries, key, &IniEntry::key);
+    if (at == section_.entries.end()) {
       usage_error("{}:{}: section [{}] has no 'op'; name its operator, e.g. op = topk_sort",
                   file_.path, section_.line, section_.name);
     }
@@ -105,7 +111,7 @@ class SectionCases {
     }
     op_ = at->values[0];
     op_line_ = at->line;
-    entries_.erase(at);
+    section_.entries.erase(at);
   }
 
   void collect_params(const std::vector<OpDescription>& operators) {
@@ -118,7 +124,7 @@ class SectionCases {
     }
     params_ = at->params;
     params_.insert(params_.end(), common_params().begin(), common_params().end());
-    for (const IniEntry& entry : entries_) {
+    for (const IniEntry& entry : section_.entries) {
       if (has(entry.key)) continue;
       usage_error("{}:{}: [{}] operator {} has no parameter '{}'{}; it has {}", file_.path,
                   entry.line, section_.name, op_, entry.key, did_you_mean(entry.key, param_names()),
@@ -126,32 +132,9 @@ class SectionCases {
     }
   }
 
-  const Param* find_param(const std::string& name) const {
-    const auto found = std::find_if(params_.begin(), params_.end(),
-                                    [&](const Param& param) { return param.name == name; });
-    return found == params_.end() ? nullptr : &*found;
-  }
-
-  void apply(const Axes& axes) {
-    for (const auto& [name, values] : axes) {
-      if (!has(name)) continue;
-      const auto at =
-          std::find_if(entries_.begin(), entries_.end(),
-                       [&name = name](const IniEntry& entry) { return entry.key == name; });
-      if (at != entries_.end()) {
-        at->values = values;
-      } else {
-        entries_.push_back({name, 0, values});
-      }
-    }
-  }
-
   void check_complete() const {
     for (const Param& param : params_) {
-      const bool given = std::any_of(entries_.begin(), entries_.end(), [&](const IniEntry& entry) {
-        return entry.key == param.name;
-      });
-      if (given || !param.default_value.empty()) continue;
+      if (section_.find(param.name) != nullptr || !param.default_value.empty()) continue;
       usage_error("{}:{}: section [{}] lacks parameter '{}' of operator {} ({}); add it",
                   file_.path, section_.line, section_.name, param.name, op_, param.help);
     }
@@ -159,7 +142,8 @@ class SectionCases {
 
   size_t check_count(size_t before) const {
     double count = 1;
-    for (const IniEntry& entry : entries_) count *= static_cast<double>(entry.values.size());
+    for (const IniEntry& entry : section_.entries)
+      count *= static_cast<double>(entry.values.size());
     if (static_cast<double>(before) + count <= kMostCases) return static_cast<size_t>(count);
     usage_error(
         "{}:{}: section [{}] has {:.0f} cases after {}, in all more than {:.0f}; shorten its "
@@ -169,20 +153,19 @@ class SectionCases {
   }
 
   void expand(size_t axis, Case& c, const std::function<void(Case)>& add) const {
-    if (axis == entries_.size()) {
+    if (axis == section_.entries.size()) {
       add(c);
       return;
     }
-    std::string& param = c.params[entries_[axis].key];
-    for (const std::string& value : entries_[axis].values) {
+    std::string& param = c.params[section_.entries[axis].key];
+    for (const std::string& value : section_.entries[axis].values) {
       param = value;
       expand(axis + 1, c, add);
     }
   }
 
   const IniFile& file_;
-  const IniSection& section_;
-  std::vector<IniEntry> entries_;  // without op
+  IniSection section_;  // without op
   std::string op_;
   int op_line_ = 0;
   std::vector<Param> params_;
@@ -253,10 +236,7 @@ std::vector<std::string> suites_of(const std::string& program, std::vector<std::
   const fs::path folder = home_of(program);
   for (std::string& name : names) {
     const fs::path path = folder / "suites" / (name + ".suite");
-    std::error_code ignored;  // then the name stays, and is an error where it is read
-    if (!folder.empty() && !names_a_file(name) && fs::is_regular_file(path, ignored)) {
-      name = path.string();
-    }
+    if (!folder.empty() && !names_a_file(name) && is_file(path)) name = path.string();
   }
   return names;
 }
