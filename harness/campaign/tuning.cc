@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -47,10 +48,10 @@ struct Blocks {
     for (const auto& [op, us] : one) sum += us;
     return sum;
   }
-  double least() const {
-    double least = std::numeric_limits<double>::infinity();
-    for (const auto& [block, one] : fastest) least = std::min(least, sum(block));
-    return least;
+  /// That of the least sum; of equal sums the smallest block: less padding.
+  int best() const {
+    const auto sum_of = [&](const auto& one) { return sum(one.first); };
+    return std::ranges::min_element(fastest, {}, sum_of)->first;
   }
 };
 
@@ -58,10 +59,6 @@ std::map<Layer, Blocks> blocks_of(const std::vector<TileTime>& times) {
   std::map<Layer, Blocks> layers;
   for (const TileTime& time : times) layers[layer_of(time.task)].add(time);
   return layers;
-}
-
-void offer(std::optional<TileTime>& best, const TileTime& time) {
-  if (!best || time.us < best->us) best = time;
 }
 
 }  // namespace
@@ -92,27 +89,22 @@ std::vector<TileTime> candidate_times(const std::vector<TileRow>& rows) {
 
 std::vector<TilePick> pick_tiles(const std::vector<TileTime>& times) {
   const auto layers = blocks_of(times);
-  // Of equal sums the smallest block: less padding.
-  std::map<Layer, int> chosen;
-  for (const auto& [layer, blocks] : layers) {
-    const double least = blocks.least();
-    for (const auto& [block, fastest] : blocks.fastest) {
-      if (least < std::numeric_limits<double>::infinity() && blocks.sum(block) == least) {
-        chosen.try_emplace(layer, block);
-      }
-    }
+  std::vector<TileTime> fastest_first = times;
+  std::ranges::stable_sort(fastest_first, {}, &TileTime::us);
+  std::map<TileTask, TilePick> by_task;
+  for (const TileTime& time : fastest_first) {
+    const Blocks& blocks = layers.at(layer_of(time.task));
+    const int block = blocks.best();
+    if (time.config.block != block || std::isinf(blocks.sum(block))) continue;
+    by_task.try_emplace(time.task, TilePick{time, {}});
   }
-  std::map<TileTask, std::optional<TileTime>> best, second;
-  for (const TileTime& time : times) {
-    const auto block = chosen.find(layer_of(time.task));
-    if (block != chosen.end() && block->second == time.config.block) offer(best[time.task], time);
-  }
-  for (const TileTime& time : times) {
-    const auto at = best.find(time.task);
-    if (at != best.end() && time.config != at->second->config) offer(second[time.task], time);
+  for (const TileTime& time : fastest_first) {
+    const auto at = by_task.find(time.task);
+    if (at == by_task.end() || at->second.second) continue;
+    if (time.config != at->second.best.config) at->second.second = time;
   }
   std::vector<TilePick> picks;
-  for (const auto& [task, time] : best) picks.push_back({*time, second[task]});
+  for (const auto& [task, pick] : by_task) picks.push_back(pick);
   return picks;
 }
 
