@@ -10,8 +10,6 @@
 #include <tuple>
 #include <utility>
 
-#include "harness/base/notes.h"
-#include "harness/base/subprocess.h"
 #include "harness/campaign/runner.h"
 #include "harness/campaign/tuning.h"
 #include "harness/judge/exit.h"
@@ -126,15 +124,13 @@ namespace {
 /// The run of a check.
 class Checking {
  public:
-  Checking(Prepared prepared, Cells cells, const CheckOptions& options)
-      : prepared_(std::move(prepared)),
-        cells_(std::move(cells)),
-        limit_(options.limit),
-        rounds_(prepared_.options.rounds),
-        store_(Store::open(prepared_.options.db, Store::Mode::write)),
-        resume_(options.resume) {}
+  Checking(Cells cells, double limit, const RunOptions& run)
+      : cells_(std::move(cells)),
+        limit_(limit),
+        rounds_(run.rounds),
+        store_(Store::open(run.db, Store::Mode::write)) {}
 
-  Tally measure();
+  Tally measure(Prepared prepared, int64_t resume);
   void conclude(ChoiceReport& report);
 
  private:
@@ -145,12 +141,10 @@ class Checking {
                    ChoiceReport& report) const;
   void write(const ChoiceReport& report);
 
-  Prepared prepared_;
   const Cells cells_;
   const double limit_;
   const int rounds_;
   Store store_;
-  const int64_t resume_;
   int64_t run_ = 0;
   std::map<RowName, Result> bad_;  // the first result of a row that is none
 };
@@ -175,12 +169,12 @@ std::set<RowName> Checking::again() {
   return all;
 }
 
-Tally Checking::measure() {
-  const InterruptGuard guard;
-  Recording recording(store_, std::move(prepared_), "moegate tune");
-  recording.begin(resume_);
-  run_ = recording.run();
-  return measure_narrowed(recording, rounds_ + 1, [&](const auto&) { return again(); });
+Tally Checking::measure(Prepared prepared, int64_t resume) {
+  return measure_narrowed(store_, std::move(prepared), resume, rounds_ + 1,
+                          [&](int64_t run, const auto&) {
+                            run_ = run;
+                            return again();
+                          });
 }
 
 /// A cell; its finding is `best` where all that was chosen has times.
@@ -340,8 +334,8 @@ ChoiceReport check_choices(PreparedCheck prepared, const CheckOptions& options) 
   Cells cells = cells_of(asked.choices, prepared.run.plan);
   const std::filesystem::path db = prepared.run.options.db;
   if (db.has_parent_path()) std::filesystem::create_directories(db.parent_path());
-  Checking checking(std::move(prepared.run), std::move(cells), options);
-  report.tally = checking.measure();
+  Checking checking(std::move(cells), options.limit, prepared.run.options);
+  report.tally = checking.measure(std::move(prepared.run), options.resume);
   if (!report.tally.interrupted) checking.conclude(report);
   return report;
 }

@@ -115,7 +115,7 @@ std::vector<TileTime> contenders(const std::vector<TileTime>& times, double slac
     const Blocks& blocks = layers.at(layer_of(time.task));
     const int block = time.config.block;
     const double fastest = blocks.fastest.at(block).at(time.task.op);
-    const bool near = blocks.sum(block) <= (1 + slack) * blocks.least();
+    const bool near = blocks.sum(block) <= (1 + slack) * blocks.sum(blocks.best());
     if (near && time.us <= (1 + slack) * fastest) left.push_back(time);
   }
   return left;
@@ -170,15 +170,12 @@ void refuse_untunable(const std::vector<std::string>& ops) {
 /// The run's candidates and their cases.
 class Tuning {
  public:
-  Tuning(Prepared prepared, int64_t resume)
-      : prepared_(std::move(prepared)),
-        options_(prepared_.options),
-        store_(Store::open(options_.db, Store::Mode::write)),
-        resume_(resume) {
-    for (const PlannedCase& c : prepared_.plan.cases) cases_.emplace(c.spec.key(), c.spec);
+  explicit Tuning(const Prepared& prepared)
+      : store_(Store::open(prepared.options.db, Store::Mode::write)) {
+    for (const PlannedCase& c : prepared.plan.cases) cases_.emplace(c.spec.key(), c.spec);
   }
 
-  Tally measure();
+  Tally measure(Prepared prepared, int64_t resume);
   RunInfo info() { return store_.run_info(run_); }
   /// All results so far.
   std::vector<TileRow> rows();
@@ -189,10 +186,7 @@ class Tuning {
   TileRow row_of(const Case& c, const std::string& variant) const;
   std::set<RowName> contending(const std::vector<RowName>& planned);
 
-  Prepared prepared_;
-  const RunOptions options_;
   Store store_;
-  const int64_t resume_;
   int64_t run_ = 0;
   std::map<std::string, Case> cases_;  // by key
 };
@@ -231,13 +225,17 @@ std::set<RowName> Tuning::contending(const std::vector<RowName>& planned) {
 
 }  // namespace
 
-Tally measure_narrowed(Recording& recording, int rounds, const Narrowed& again) {
+Tally measure_narrowed(Store& store, Prepared prepared, int64_t resume, int rounds,
+                       const Narrowed& again) {
+  const InterruptGuard guard;
+  Recording recording(store, std::move(prepared), "moegate tune");
+  recording.begin(resume);
   const std::vector<RowName> rows = recording.plan().rows();
   std::set<RowName> names(rows.begin(), rows.end());
   for (int round = 0; round < rounds && !InterruptGuard::interrupted(); ++round) {
     Progress progress(names.size());
     recording.round(round, names, progress);
-    if (round == 0) names = again(rows);
+    if (round == 0) names = again(recording.run(), rows);
   }
   recording.finish(InterruptGuard::interrupted());
   return recording.tally();
@@ -245,13 +243,13 @@ Tally measure_narrowed(Recording& recording, int rounds, const Narrowed& again) 
 
 namespace {
 
-Tally Tuning::measure() {
-  const InterruptGuard guard;
-  Recording recording(store_, std::move(prepared_), "moegate tune");
-  recording.begin(resume_);
-  run_ = recording.run();
-  return measure_narrowed(recording, options_.rounds,
-                          [&](const auto& planned) { return contending(planned); });
+Tally Tuning::measure(Prepared prepared, int64_t resume) {
+  const int rounds = prepared.options.rounds;
+  return measure_narrowed(store_, std::move(prepared), resume, rounds,
+                          [&](int64_t run, const auto& planned) {
+                            run_ = run;
+                            return contending(planned);
+                          });
 }
 
 std::string Tuning::conditions(const std::string& shape) const {
@@ -358,9 +356,9 @@ Tuned tune(const TuneOptions& options, WorkerSource& source) {
   check_present_tiles(prepared.plan, options.out);   // likewise
   const fs::path db = options.run.db;
   if (db.has_parent_path()) make_folder(db.parent_path(), "--db");
-  Tuning tuning(std::move(prepared), options.resume);
+  Tuning tuning(prepared);
   Tuned tuned;
-  tuned.tally = tuning.measure();
+  tuned.tally = tuning.measure(std::move(prepared), options.resume);
   if (tuned.tally.interrupted) return tuned;
   const std::vector<TileRow> rows = tuning.rows();
   const std::vector<TilePick> picks = pick_tiles(candidate_times(rows));

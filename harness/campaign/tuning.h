@@ -67,11 +67,12 @@ constexpr double kContends = 0.1;
 /// process.
 std::vector<TileTime> contenders(const std::vector<TileTime>& times, double slack);
 
-/// Which of the planned rows are measured again after the first process.
-using Narrowed = std::function<std::set<RowName>(const std::vector<RowName>&)>;
-/// Measures a run that has begun: every row in the first of so many processes, in the others what
-/// is left. Ends it, interrupted or not; the caller holds an InterruptGuard.
-Tally measure_narrowed(Recording& recording, int rounds, const Narrowed& again);
+/// Which of the planned rows of a run are measured again after the first process.
+using Narrowed = std::function<std::set<RowName>(int64_t run, const std::vector<RowName>&)>;
+/// Measures a run of `moegate tune`, or with `resume` > 0 continues that one: every row in the first
+/// of so many processes, in the others what is left.
+Tally measure_narrowed(Store& store, Prepared prepared, int64_t resume, int rounds,
+                       const Narrowed& again);
 
 /// Best and second best by token count.
 Table tune_table(const std::vector<TilePick>& picks);
