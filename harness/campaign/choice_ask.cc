@@ -40,35 +40,15 @@ std::string group_of(const Configuration& config) {
   return group;
 }
 
-/// All that is asked of the choosers, while the code is loaded.
-class Asking {
- public:
-  Asking(const Registry& registry, const DeviceFacts& device)
-      : registry_(registry), device_(device) {}
-
-  Questions ask(const std::vector<PlannedCase>& suite);
-
- private:
-  const Chooser& chooser_of(const std::string& op, const std::string& variant) const;
-  bool is_valid(const Case& c) const;
-  Chosen one(const Chooser& chooser, const Case& c) const;
-  void add(const Chooser& chooser, const Case& c);
-  void series(const Chooser& chooser, const std::vector<Case>& cases);
-
-  const Registry& registry_;
-  const DeviceFacts& device_;
-  Questions questions_;
-};
-
-const Chooser& Asking::chooser_of(const std::string& op, const std::string& variant) const {
+const Chooser& chooser_of(const std::string& op, const std::string& variant, Backend backend) {
   for (const Chooser& c : all_choosers()) {
-    if (c.op == op && c.variant == variant && c.backend == device_.backend) return c;
+    if (c.op == op && c.variant == variant && c.backend == backend) return c;
   }
   throw Error(Exit::internal, fmt::format("variant '{}' of {} does not choose", variant, op));
 }
 
-bool Asking::is_valid(const Case& c) const {
-  const OpEntry& op = find_op(c.op, registry_);
+bool is_valid(const Case& c, const Registry& registry) {
+  const OpEntry& op = find_op(c.op, registry);
   try {
     if (op.validate) op.validate(c);
     return true;
@@ -78,72 +58,46 @@ bool Asking::is_valid(const Case& c) const {
   }
 }
 
-Chosen Asking::one(const Chooser& chooser, const Case& c) const {
-  Chosen asked{.spec = c, .variant = chooser.variant, .choice = {}, .fault = {}, .candidates = {}};
+/// Without its candidates.
+Chosen chosen_for(const Case& c, const Chooser& chooser, const DeviceFacts& device) {
+  Chosen chosen{.spec = c, .variant = chooser.variant};
   try {
-    asked.choice = chooser.choose(c, device_);
+    chosen.choice = chooser.choose(c, device);
   } catch (const Error& e) {
-    asked.fault = e.what();
+    chosen.fault = e.what();
   }
-  return asked;
+  return chosen;
 }
 
-void Asking::add(const Chooser& chooser, const Case& c) {
-  Chosen asked = one(chooser, c);
-  if (asked.fault.empty()) asked.candidates = chooser.candidates(c, device_);
-  questions_.choices.push_back(std::move(asked));
-}
-
-/// Cases that differ in their token counts alone: these, and those beside a switch.
-void Asking::series(const Chooser& chooser, const std::vector<Case>& cases) {
-  std::map<int, Case> counts;
-  for (const Case& c : cases) counts.emplace(tokens_of(c), c);
+/// Adds the cases beside a switch to cases that differ from `one` in their token counts alone.
+void add_switches(const Chooser& chooser, const Case& one, const Registry& registry,
+                  const DeviceFacts& device, std::map<int, Case>& counts,
+                  std::vector<std::string>& notes) {
   std::map<int, std::string> entries;
   for (int tokens = 1; tokens <= counts.rbegin()->first; ++tokens) {
-    const Case c = with(cases[0], {{"tokens", std::to_string(tokens)}});
-    if (!is_valid(c)) continue;
-    const Chosen told = one(chooser, c);
+    const Case c = with(one, {{"tokens", std::to_string(tokens)}});
+    if (!is_valid(c, registry)) continue;
+    const Chosen told = chosen_for(c, chooser, device);
     entries[tokens] = fmt::format("{} {} {} {}", short_name(told.choice.runs), told.choice.source,
                                   told.choice.entry, told.fault);
   }
-  const size_t suites = counts.size();
+  const size_t most = counts.size() + kMostAdded;
   size_t left_out = 0;
   for (const auto& [before, after] : switches(entries)) {
-    if (counts.size() + 2 > suites + kMostAdded) ++left_out;
-    if (counts.size() + 2 > suites + kMostAdded) continue;
+    if (counts.size() + 2 > most) {
+      ++left_out;
+      continue;
+    }
     for (const int tokens : {before, after}) {
-      counts.emplace(tokens, with(cases[0], {{"tokens", std::to_string(tokens)}}));
+      counts.emplace(tokens, with(one, {{"tokens", std::to_string(tokens)}}));
     }
   }
   if (left_out > 0) {
-    questions_.notes.push_back(
+    notes.push_back(
         fmt::format("{} of {}: {} more switches of entry were not measured; at most {} "
                     "token counts are added",
-                    chooser.variant, cases[0].op, left_out, kMostAdded));
+                    chooser.variant, one.op, left_out, kMostAdded));
   }
-  for (const auto& [tokens, c] : counts) {
-    add(chooser, c);
-  }
-}
-
-Questions Asking::ask(const std::vector<PlannedCase>& suite) {
-  std::map<std::pair<std::string, std::string>, std::vector<Case>> by_series;
-  for (const PlannedCase& planned : suite) {
-    Case base = planned.spec;
-    base.params.erase("tokens");
-    for (const std::string& variant : planned.variants) {
-      by_series[{base.key(), variant}].push_back(planned.spec);
-    }
-  }
-  for (const auto& [name, cases] : by_series) {
-    const Chooser& chooser = chooser_of(cases[0].op, name.second);
-    if (cases[0].params.contains("tokens")) {
-      series(chooser, cases);
-      continue;
-    }
-    add(chooser, cases[0]);
-  }
-  return std::move(questions_);
 }
 
 }  // namespace
@@ -177,7 +131,29 @@ RunOptions checking_run(RunOptions run, const Registry& registry, bool elsewhere
 
 Questions ask_choosers(const std::vector<PlannedCase>& suite, const Registry& registry,
                        const DeviceFacts& device) {
-  return Asking(registry, device).ask(suite);
+  std::map<std::pair<std::string, std::string>, std::vector<Case>> by_series;
+  for (const PlannedCase& planned : suite) {
+    Case base = planned.spec;
+    base.params.erase("tokens");
+    for (const std::string& variant : planned.variants) {
+      by_series[{base.key(), variant}].push_back(planned.spec);
+    }
+  }
+  Questions questions;
+  for (const auto& [name, cases] : by_series) {
+    const Case& one = cases[0];
+    const Chooser& chooser = chooser_of(one.op, name.second, device.backend);
+    std::map<int, Case> counts;
+    for (const Case& c : cases) counts.emplace(tokens_of(c), c);
+    if (one.params.contains("tokens")) {
+      add_switches(chooser, one, registry, device, counts, questions.notes);
+    }
+    for (const auto& [tokens, c] : counts) {
+      Chosen& asked = questions.choices.emplace_back(chosen_for(c, chooser, device));
+      if (asked.fault.empty()) asked.candidates = chooser.candidates(c, device);
+    }
+  }
+  return questions;
 }
 
 std::vector<std::pair<int, int>> switches(const std::map<int, std::string>& entries) {
