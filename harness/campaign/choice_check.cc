@@ -121,64 +121,37 @@ ChoiceTimes choice_times(const std::vector<ChoicePart>& parts, const Microsecond
 
 namespace {
 
-/// The run of a check.
-class Checking {
- public:
-  Checking(Cells cells, double limit, const RunOptions& run)
-      : cells_(std::move(cells)),
-        limit_(limit),
-        rounds_(run.rounds),
-        store_(Store::open(run.db, Store::Mode::write)) {}
-
-  Tally measure(Prepared prepared, int64_t resume);
-  void conclude(ChoiceReport& report);
-
- private:
-  Microseconds times(int first, int last);
-  std::set<RowName> again();
-  CheckedCell untimed(const std::string& series, int tokens, const Cell& cell);
-  void find_cliffs(const std::vector<std::pair<size_t, std::vector<double>>>& timed,
-                   ChoiceReport& report) const;
-  void write(const ChoiceReport& report);
-
-  const Cells cells_;
-  const double limit_;
-  const int rounds_;
-  Store store_;
-  int64_t run_ = 0;
-  std::map<RowName, Result> bad_;  // the first result of a row that is none
+/// What a run says of its rows.
+struct RowTimes {
+  Microseconds times;             // of rows whose every result is a measurement
+  std::map<RowName, Result> bad;  // of the others, the first result that is none
 };
 
-Microseconds Checking::times(int first, int last) {
-  Microseconds times;
-  for (const Level& level : store_.levels(run_)) {
+/// The times are those of the rounds [first, last].
+RowTimes read_rounds(Store& store, int64_t run, int first, int last) {
+  RowTimes read;
+  for (const Level& level : store.levels(run)) {
     const RowName row(level.key, level.variant);
-    if (!level.result.measured()) bad_.emplace(row, level.result);
-    if (level.round < first || level.round > last || !level.result.measured()) continue;
-    times[row].push_back(level.result.span_ns / 1e3);
+    if (!level.result.measured()) {
+      read.bad.emplace(row, level.result);
+    } else if (first <= level.round && level.round <= last) {
+      read.times[row].push_back(level.result.span_ns / 1e3);
+    }
   }
-  for (const auto& [row, result] : bad_) times.erase(row);
-  return times;
+  for (const auto& [row, result] : read.bad) read.times.erase(row);
+  return read;
 }
 
-std::set<RowName> Checking::again() {
-  const Microseconds screened = times(0, 0);
+std::set<RowName> measured_again(const Cells& cells, const RowTimes& screened) {
   std::set<RowName> all;
-  for (const auto& [name, cell] : cells_) all.merge(finalists(cell.parts, screened));
-  std::erase_if(all, [&](const RowName& row) { return bad_.contains(row); });
+  for (const auto& [name, cell] : cells) all.merge(finalists(cell.parts, screened.times));
+  std::erase_if(all, [&](const RowName& row) { return screened.bad.contains(row); });
   return all;
 }
 
-Tally Checking::measure(Prepared prepared, int64_t resume) {
-  return measure_narrowed(store_, std::move(prepared), resume, rounds_ + 1,
-                          [&](int64_t run, const auto&) {
-                            run_ = run;
-                            return again();
-                          });
-}
-
 /// A cell; its finding is `best` where all that was chosen has times.
-CheckedCell Checking::untimed(const std::string& series, int tokens, const Cell& cell) {
+CheckedCell untimed(const std::string& series, int tokens, const Cell& cell,
+                    const std::map<RowName, Result>& all_bad) {
   const Chosen& first = *cell.asked[0];
   CheckedCell checked{.id = {first.spec.suite, first.spec.key(), first.variant},
                       .series = series,
@@ -187,8 +160,8 @@ CheckedCell Checking::untimed(const std::string& series, int tokens, const Cell&
     const Choice& choice = cell.asked[i]->choice;
     if (!choice.path.empty()) checked.path += (i > 0 ? "; " : "") + choice.path;
     if (checked.stale.empty()) checked.stale = choice.stale;
-    const auto bad = bad_.find(cell.parts[i].shipped.row);
-    if (bad == bad_.end() || checked.finding == RegretFinding::wrong) continue;
+    const auto bad = all_bad.find(cell.parts[i].shipped.row);
+    if (bad == all_bad.end() || checked.finding == RegretFinding::wrong) continue;
     const Status status = bad->second.status;
     if (bad->second.never_quiet()) {  // that says nothing about the choice
       if (checked.finding == RegretFinding::best) {
@@ -219,40 +192,19 @@ std::string why_of(const CheckedCell& cell) {
   return cell.finding == RegretFinding::best ? why : fmt::format("{}; {} is faster", why, r.best);
 }
 
-void Checking::conclude(ChoiceReport& report) {
-  const Microseconds finals = times(1, rounds_);
-  std::vector<ChoiceTimes> questions;
-  std::vector<std::pair<size_t, std::vector<double>>> timed;  // of a cell: what was chosen
-  for (const auto& [name, cell] : cells_) {
-    report.cells.push_back(untimed(name.first, name.second, cell));
-    if (report.cells.back().finding != RegretFinding::best) continue;
-    questions.push_back(choice_times(cell.parts, finals));
-    timed.emplace_back(report.cells.size() - 1, questions.back().shipped.us);
-  }
-  const std::vector<Regret> regrets = judge_regrets(questions, limit_);
-  for (size_t i = 0; i < timed.size(); ++i) {
-    CheckedCell& cell = report.cells[timed[i].first];
-    cell.regret = regrets[i];
-    cell.finding = regrets[i].finding;
-    cell.why = why_of(cell);
-  }
-  find_cliffs(timed, report);
-  write(report);
-}
-
-/// Cells are in the order of their series and tokens.
-void Checking::find_cliffs(const std::vector<std::pair<size_t, std::vector<double>>>& timed,
-                           ChoiceReport& report) const {
+/// `timed`: places of cells that have times, in the order of their series and tokens; `chosen`: what
+/// was chosen there.
+void find_cliffs(const std::vector<size_t>& timed, const std::vector<ChoiceTimes>& chosen,
+                 double limit, ChoiceReport& report) {
   std::vector<Step> steps;
   std::vector<CheckedCliff> cliffs;
   for (size_t i = 1; i < timed.size(); ++i) {
-    const CheckedCell &fewer = report.cells[timed[i - 1].first],
-                      &more = report.cells[timed[i].first];
+    const CheckedCell &fewer = report.cells[timed[i - 1]], &more = report.cells[timed[i]];
     if (fewer.series != more.series) continue;
-    steps.push_back({timed[i - 1].second, timed[i].second});
+    steps.push_back({chosen[i - 1].shipped.us, chosen[i].shipped.us});
     cliffs.push_back({fewer.id, fewer.tokens, more.tokens, {}, ""});
   }
-  const std::vector<Cliff> found = judge_cliffs(steps, limit_);
+  const std::vector<Cliff> found = judge_cliffs(steps, limit);
   for (size_t i = 0; i < found.size(); ++i) {
     if (!found[i].over) continue;
     CheckedCliff& cliff = report.cliffs.emplace_back(std::move(cliffs[i]));
@@ -262,13 +214,32 @@ void Checking::find_cliffs(const std::vector<std::pair<size_t, std::vector<doubl
   }
 }
 
+void conclude(const Cells& cells, const RowTimes& finals, double limit, ChoiceReport& report) {
+  std::vector<ChoiceTimes> chosen;
+  std::vector<size_t> timed;
+  for (const auto& [name, cell] : cells) {
+    report.cells.push_back(untimed(name.first, name.second, cell, finals.bad));
+    if (report.cells.back().finding != RegretFinding::best) continue;
+    chosen.push_back(choice_times(cell.parts, finals.times));
+    timed.push_back(report.cells.size() - 1);
+  }
+  const std::vector<Regret> regrets = judge_regrets(chosen, limit);
+  for (size_t i = 0; i < timed.size(); ++i) {
+    CheckedCell& cell = report.cells[timed[i]];
+    cell.regret = regrets[i];
+    cell.finding = regrets[i].finding;
+    cell.why = why_of(cell);
+  }
+  find_cliffs(timed, chosen, limit, report);
+}
+
 struct FindingText {
   const char *name, *verdict;
   Exit exit;
 };
 
 FindingText text_of(RegretFinding finding) {
-  constexpr std::array<FindingText, 7> kTexts = {{
+  constexpr auto kTexts = std::to_array<FindingText>({
       {"best", "pass", Exit::ok},
       {"within", "pass", Exit::ok},
       {"regret", "regressed", Exit::latency},
@@ -276,14 +247,16 @@ FindingText text_of(RegretFinding finding) {
       {"wrong", "wrong", Exit::accuracy},
       {"fails", "missing", Exit::coverage},
       {"unsupported", "inconclusive", Exit::ok},
-  }};
+  });
+  static_assert(kTexts.size() == static_cast<size_t>(RegretFinding::unsupported) + 1);
   return kTexts.at(static_cast<size_t>(finding));
 }
 
-void Checking::write(const ChoiceReport& report) {
-  Database& db = store_.database();
+void write(Store& store, const ChoiceReport& report) {
+  const int64_t run = report.tally.run;
+  Database& db = store.database();
   Transaction transaction(db);
-  db.run("DELETE FROM verdict WHERE run_id = ?1 AND against IN ('regret', 'cliff')", run_);
+  db.run("DELETE FROM verdict WHERE run_id = ?1 AND against IN ('regret', 'cliff')", run);
   Statement insert(
       db,
       "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, base, "
@@ -293,16 +266,16 @@ void Checking::write(const ChoiceReport& report) {
   for (const CheckedCell& cell : report.cells) {
     const Regret& r = cell.regret;
     insert
-        .bind(run_, "regret", cell.id.suite, cell.id.key, cell.id.variant,
+        .bind(run, "regret", cell.id.suite, cell.id.key, cell.id.variant,
               text_of(cell.finding).verdict, r.best_us, r.shipped_us, r.share, r.low, r.high, r.df,
-              r.p, r.p_adjusted, static_cast<int64_t>(cell.finding == RegretFinding::blind),
+              r.p, r.p_adjusted, cell.finding == RegretFinding::blind,
               static_cast<int64_t>(report.cells.size()), cell.why, r.best)
         .run();
   }
   for (const CheckedCliff& one : report.cliffs) {
     const Cliff& c = one.cliff;
     insert
-        .bind(run_, "cliff", one.id.suite, one.id.key, one.id.variant, "regressed",
+        .bind(run, "cliff", one.id.suite, one.id.key, one.id.variant, "regressed",
               static_cast<double>(one.more), static_cast<double>(one.fewer), c.share, c.low, c.high,
               c.df, c.p, c.p_adjusted, int64_t{0}, static_cast<int64_t>(report.cliffs.size()),
               one.why, "")
@@ -331,12 +304,18 @@ ChoiceReport check_choices(PreparedCheck prepared, const CheckOptions& options) 
   ChoiceReport report;
   const Questions asked = std::move(prepared.asked);
   report.notes = asked.notes;
-  Cells cells = cells_of(asked.choices, prepared.run.plan);
+  const Cells cells = cells_of(asked.choices, prepared.run.plan);
   const std::filesystem::path db = prepared.run.options.db;
   if (db.has_parent_path()) std::filesystem::create_directories(db.parent_path());
-  Checking checking(std::move(cells), options.limit, prepared.run.options);
-  report.tally = checking.measure(std::move(prepared.run), options.resume);
-  if (!report.tally.interrupted) checking.conclude(report);
+  Store store = Store::open(db, Store::Mode::write);
+  const int rounds = prepared.run.options.rounds;
+  report.tally = measure_narrowed(store, std::move(prepared.run), options.resume, rounds + 1,
+                                  [&](int64_t run, const auto&) {
+                                    return measured_again(cells, read_rounds(store, run, 0, 0));
+                                  });
+  if (report.tally.interrupted) return report;
+  conclude(cells, read_rounds(store, report.tally.run, 1, rounds), options.limit, report);
+  write(store, report);
   return report;
 }
 
