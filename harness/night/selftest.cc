@@ -37,12 +37,6 @@ Plan with_saboteurs(Plan plan) {
   return plan;
 }
 
-const VariantDescription& describe(const Hello& hello, const std::string& op,
-                                   const std::string& variant) {
-  return *std::ranges::find_if(
-      hello.variants, [&](const VariantDescription& v) { return v.op == op && v.name == variant; });
-}
-
 std::string exit_of(const Result& result) {
   Tally tally;
   tally.counts[result.status] = 1;
@@ -52,6 +46,7 @@ std::string exit_of(const Result& result) {
 }  // namespace
 
 bool TriedSaboteur::as_expected() const {
+  const ExpectedResult& expected = variant.expected;
   if (expected.status == Status::ok) return result.measured();
   return result.status == expected.status && result.why.find(expected.why) != std::string::npos;
 }
@@ -64,18 +59,16 @@ std::vector<TriedSaboteur> release_saboteurs(const RunOptions& options, WorkerSo
   Progress progress(plan.rows().size());
   for (const PlannedCase& c : plan.cases) {
     for (const std::string& variant : c.variants) {
-      const VariantDescription& described = describe(plan.hello, c.spec.op, variant);
       progress.step(c.spec.key() + " " + variant);
       prepared.lanes.seat(0).retire();  // what one left behind is not the next one's
       CaseData data;
       Result result =
           prepared.lanes.seat(0).worker().run({c.spec, variant, {}}, options.case_timeout_s, data);
       if (result.status == Status::unsupported) continue;
-      all.push_back({.key = c.spec.key(),
-                     .variant = variant,
-                     .help = described.help,
-                     .expected = described.expected,
-                     .result = std::move(result)});
+      const auto described = std::ranges::find_if(
+          plan.hello.variants,
+          [&](const VariantDescription& v) { return v.op == c.spec.op && v.name == variant; });
+      all.push_back({*described, std::move(result)});
     }
   }
   return all;
@@ -85,12 +78,13 @@ Table saboteur_table(const std::vector<TriedSaboteur>& all) {
   Table table;
   table.columns = {"Variant", "What it does", "Called", "Exit", "Because", ""};
   for (const TriedSaboteur& s : all) {
+    const ExpectedResult& expected = s.variant.expected;
     const std::string verdict =
         s.as_expected()
             ? ""
-            : fmt::format("MISSED: should be {} '{}'", name_of(s.expected.status), s.expected.why);
-    table.rows.push_back({{s.variant},
-                          {s.help},
+            : fmt::format("MISSED: should be {} '{}'", name_of(expected.status), expected.why);
+    table.rows.push_back({{s.variant.name},
+                          {s.variant.help},
                           {name_of(s.result.status)},
                           {exit_of(s.result), true},
                           {s.result.why},
@@ -146,13 +140,6 @@ void fly_scaled(RunOptions run, WorkerSource& source, Canaries& canaries) {
   }
 }
 
-/// Whether the gate saw it wherever the machine let it look.
-bool caught_slow(const Canaries& c) {
-  // A busy host is no fault of the gate's, and the report of the night says that it was busy.
-  if (c.host && c.seeing == 0) return true;
-  return c.seeing > 0 && 2 * c.slow.failed >= c.seeing;
-}
-
 }  // namespace
 
 AbOptions self_against_self(const RunOptions& run, const std::vector<double>& injected) {
@@ -176,7 +163,9 @@ Comparison measure_self(Store& store, PreparedAb prepared, const SelftestOptions
 }
 
 bool Canaries::caught() const {
-  return caught_slow(*this) && wrong == scaled_rows && scaled_rows > 0;
+  // A busy host is no fault of the gate's, and the report of the night says that it was busy.
+  const bool saw_slow = seeing > 0 ? 2 * slow.failed >= seeing : host;
+  return saw_slow && wrong == scaled_rows && scaled_rows > 0;
 }
 
 std::string Canaries::text() const {
@@ -215,50 +204,44 @@ double squared_z(const Judgement& j) {
   return boost::math::quantile(boost::math::complement(chi2, std::max(p, 1e-300)));
 }
 
-double median_chi_squared() {
-  return boost::math::quantile(boost::math::chi_squared(1), 0.5);
-}
-
 double median_or_0(const std::vector<double>& values) {
   return values.empty() ? 0 : median(values);
 }
 
-struct SelftestColumns {
+/// Of the rows that got this slow-down.
+Calibration calibration_of(const Comparison& result, const std::vector<double>& injected,
+                           size_t slot) {
+  Calibration c{.injected = injected[slot], .rounds = result.least_rounds};
   std::vector<double> effects, sds, z2s, mdes;
-};
-
-void add(Calibration& c, SelftestColumns& columns, const Judgement& j, const Side& base,
-         const Side& head) {
-  ++c.judged;
-  c.failed += j.outcome == Outcome::regressed;
-  c.inconclusive += j.outcome == Outcome::inconclusive;
-  c.blind += j.blind;
-  columns.effects.push_back(j.effect);
-  if (j.mde > 0) columns.mdes.push_back(j.mde);
-  const auto all = pair_rounds(base, head, 0, std::numeric_limits<int>::max()).log_ratios;
-  if (all.size() < 2 || !(j.df > 0)) return;
-  columns.sds.push_back(stddev(all));
-  columns.z2s.push_back(squared_z(j));
+  for (const auto& [id, j] : result.decided.judged) {
+    if (canary_slot({id.key, id.variant}, injected.size()) != slot) continue;
+    ++c.judged;
+    c.screened += result.suspects.contains(id);
+    c.failed += j.outcome == Outcome::regressed;
+    c.inconclusive += j.outcome == Outcome::inconclusive;
+    c.blind += j.blind;
+    effects.push_back(j.effect);
+    if (j.mde > 0) mdes.push_back(j.mde);
+    const auto all =
+        pair_rounds(result.base.at(id), result.head.at(id), 0, std::numeric_limits<int>::max())
+            .log_ratios;
+    if (all.size() < 2 || !(j.df > 0)) continue;
+    sds.push_back(stddev(all));
+    z2s.push_back(squared_z(j));
+  }
+  c.effect = effects.empty() ? 0 : mean(effects);
+  c.sd = median_or_0(sds);
+  c.lambda = median_or_0(z2s) / boost::math::quantile(boost::math::chi_squared(1), 0.5);
+  c.mde = median_or_0(mdes);
+  return c;
 }
 
 }  // namespace
 
 std::vector<Calibration> calibrate(const Comparison& result, const std::vector<double>& injected) {
-  std::vector<Calibration> all(injected.size());
-  std::vector<SelftestColumns> columns(injected.size());
-  for (const auto& [id, j] : result.decided.judged) {
-    const size_t slot = canary_slot({id.key, id.variant}, injected.size());
-    add(all[slot], columns[slot], j, result.base.at(id), result.head.at(id));
-    all[slot].screened += result.suspects.count(id) > 0;
-  }
-  for (size_t i = 0; i < all.size(); ++i) {
-    Calibration& c = all[i];
-    c.injected = injected[i];
-    c.rounds = result.least_rounds;
-    c.effect = columns[i].effects.empty() ? 0 : mean(columns[i].effects);
-    c.sd = median_or_0(columns[i].sds);
-    c.lambda = median_or_0(columns[i].z2s) / median_chi_squared();
-    c.mde = median_or_0(columns[i].mdes);
+  std::vector<Calibration> all;
+  for (size_t slot = 0; slot < injected.size(); ++slot) {
+    all.push_back(calibration_of(result, injected, slot));
   }
   return all;
 }
@@ -269,15 +252,15 @@ Table calibration_table(const std::vector<Calibration>& calibrations) {
                    "Share",    "Inconclusive", "Mean estimate", "Sd of a pair",
                    "Lambda",   "Median MDE",   "Blind"};
   const auto cell = [](std::string text) { return Table::Cell{std::move(text), true}; };
+  const auto count = [&](int n) { return cell(std::to_string(n)); };
   const auto share = [&](double x) { return cell(fmt::format("{:.2f} %", 100 * x)); };
   for (const Calibration& c : calibrations) {
     const double failed = c.judged > 0 ? static_cast<double>(c.failed) / c.judged : 0;
-    table.rows.push_back({share(c.injected), cell(std::to_string(c.judged)),
-                          cell(std::to_string(c.screened)), cell(std::to_string(c.failed)),
-                          cell(fmt::format("{:.0f} %", 100 * failed)),
-                          cell(std::to_string(c.inconclusive)), share(c.effect), share(c.sd),
+    table.rows.push_back({share(c.injected), count(c.judged), count(c.screened), count(c.failed),
+                          cell(fmt::format("{:.0f} %", 100 * failed)), count(c.inconclusive),
+                          share(c.effect), share(c.sd),
                           cell(c.injected > 0 ? "" : fmt::format("{:.2f}", c.lambda)), share(c.mde),
-                          cell(std::to_string(c.blind))});
+                          count(c.blind)});
   }
   return table;
 }

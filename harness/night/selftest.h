@@ -83,8 +83,7 @@ Canaries fly_canaries(Store& store, const SelftestOptions& options, WorkerSource
 
 /// What became of one variant on one case.
 struct TriedSaboteur {
-  std::string key, variant, help;
-  ExpectedResult expected;
+  VariantDescription variant;
   Result result;
 
   /// A saboteur that was called what it is; an honest variant that was measured.
