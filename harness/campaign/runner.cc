@@ -17,25 +17,28 @@
 
 namespace moegate {
 
-void note_timer(const Hello& hello) {
+Prepared open_program(RunOptions options, WorkerSource& source, std::shared_ptr<Dealer> dealer) {
+  Lanes lanes(source, options.worker, std::move(dealer));
+  lanes.open();
+  // Before anything is asked of the worker, so that it is the same whatever is measured.
+  KernelFiles kernels{options.worker.modules, lanes.seat(0).loaded(), {}};
+  Plan plan{lanes.seat(0).worker().hello(), {}};
+  return {std::move(options), std::move(lanes), std::move(plan), std::move(kernels)};
+}
+
+void end_preparing(const Hello& hello) {
   if (!hello.timer_note.empty()) say("{}\n", hello.timer_note);
+  if (InterruptGuard::interrupted()) {
+    throw Error(Exit::interrupted, "interrupted before anything was measured");
+  }
 }
 
 Prepared prepare(const RunOptions& options, WorkerSource& source) {
   const InterruptGuard guard;  // before a worker starts: one that dies at once must not kill us
-  Lanes lanes(source, options.worker);
-  lanes.open();
-  KernelFiles kernels = loaded_kernels(options.worker, lanes);
-  Plan plan = make_plan(options, lanes.seat(0).worker());
-  note_timer(plan.hello);
-  if (InterruptGuard::interrupted()) {
-    throw Error(Exit::interrupted, "interrupted before anything was measured");
-  }
-  return {options, std::move(lanes), std::move(plan), std::move(kernels)};
-}
-
-KernelFiles loaded_kernels(const WorkerOptions& options, Lanes& lanes) {
-  return {options.modules, lanes.seat(0).loaded(), {}};
+  Prepared prepared = open_program(options, source);
+  prepared.plan = make_plan(options, prepared.lanes.seat(0).worker());
+  end_preparing(prepared.plan.hello);
+  return prepared;
 }
 
 void use_named_kernels(RunOptions& stored, const std::vector<std::string>& named,

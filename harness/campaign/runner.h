@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "harness/campaign/lanes.h"
@@ -18,10 +19,11 @@ namespace moegate {
 /// Starts a worker on every device, plans with what it says, and says on stderr why its timer is
 /// not the one asked for. Throws Error(usage, coverage, environment, interrupted).
 Prepared prepare(const RunOptions& options, WorkerSource& source);
-/// Before anything is asked of the worker, so that it is the same whatever is measured.
-KernelFiles loaded_kernels(const WorkerOptions& options, Lanes& lanes);
-/// Says on stderr why the timer is not the one asked for.
-void note_timer(const Hello& hello);
+/// Its first step: a program whose plan has no case yet. Both sides of an A/B share a dealer.
+Prepared open_program(RunOptions options, WorkerSource& source,
+                      std::shared_ptr<Dealer> dealer = {});
+/// Its last step, once a plan is made.
+void end_preparing(const Hello& hello);
 
 /// One line: what was done where, with a count per status.
 std::string summary(const Tally& tally, const std::string& what);

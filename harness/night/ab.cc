@@ -57,25 +57,24 @@ std::vector<OpDescription> merged(std::vector<OpDescription> head,
 }
 
 /// Of two programs; suspects are rows of a plan that was compared when it was made.
-Changes changes_of(const AbOptions& options, const std::pair<const Hello&, const Plan&>& base,
-                   const std::pair<const Hello&, const Plan&>& head) {
+Changes changes_of(const AbOptions& options, const Plan& base, const Plan& head) {
   const bool same = options.base.program.empty() && options.base.kernels.empty();
   if (same || !options.base.variant.empty() || options.suspects) return {};
   const auto home_of_side = [](const AbSide& side) {
     return home_of(side.program.empty() ? "/proc/self/exe" : side.program);
   };
-  std::vector<RowName> planned = head.second.rows();
-  const std::vector<RowName> also = base.second.rows();
-  planned.insert(planned.end(), also.begin(), also.end());
-  return changes_between({base.first, home_of_side(options.base), options.base.suites},
-                         {head.first, home_of_side(options.head), options.run.suites}, options.run,
+  std::vector<RowName> planned = head.rows();
+  std::ranges::move(base.rows(), std::back_inserter(planned));
+  return changes_between({base.hello, home_of_side(options.base), options.base.suites},
+                         {head.hello, home_of_side(options.head), options.run.suites}, options.run,
                          planned);
 }
 
 /// Files that the base imports and the head does not are a head that does not build.
-void open_head(Lanes& lanes, const AbOptions& options) {
+Prepared open_head(const AbOptions& options, const Prepared& base, WorkerSource& source) {
   try {
-    lanes.open();
+    return open_program(options_of(options, options.head, "head"), source,
+                        base.lanes.shared_dealer());
   } catch (const Error& e) {
     if (!options.environments || e.code() != Exit::usage) throw;
     throw Error(Exit::environment, fmt::format("--head, where --base can do it: {}", e.what()));
@@ -87,45 +86,29 @@ void open_head(Lanes& lanes, const AbOptions& options) {
 PreparedAb prepare_ab(AbOptions options, WorkerSource& source) {
   if (options.run.order_seed == 0) options.run.order_seed = draw_order_seed();
   const InterruptGuard guard;  // before a worker starts: one that dies at once must not kill us
-  RunOptions base = options_of(options, options.base, "base");
-  RunOptions head = options_of(options, options.head, "head");
-  Lanes base_lanes(source, base.worker);
-  Lanes head_lanes(source, head.worker, base_lanes.shared_dealer());
-  base_lanes.open();
-  open_head(head_lanes, options);
-  KernelFiles base_kernels = loaded_kernels(base.worker, base_lanes);
-  KernelFiles head_kernels = loaded_kernels(head.worker, head_lanes);
-  Worker &base_worker = base_lanes.seat(0).worker(), &head_worker = head_lanes.seat(0).worker();
-  const Hello base_hello = base_worker.hello();
-  const Hello head_hello = head_worker.hello();
-  Hello both = head_hello;
-  both.operators = merged(head_hello.operators, base_hello.operators);
+  Prepared base = open_program(options_of(options, options.base, "base"), source);
+  Prepared head = open_head(options, base, source);
+  Worker &base_worker = base.lanes.seat(0).worker(), &head_worker = head.lanes.seat(0).worker();
+  const std::vector<OpDescription>& heads_ops = head.plan.hello.operators;
+  Hello both = head.plan.hello;
+  both.operators = merged(heads_ops, base.plan.hello.operators);
   const std::vector<Case> cases = load_cases(options.run, both);
-  const auto known_to = [](const Hello& hello) {
-    return [&hello](const Case& c) {
-      return std::ranges::find(hello.operators, c.op, &OpDescription::name) !=
-             hello.operators.end();
-    };
+  const auto is_heads = [&](const Case& c) {
+    return std::ranges::find(heads_ops, c.op, &OpDescription::name) != heads_ops.end();
   };
   std::vector<Case> heads, bases_only;
   std::ranges::partition_copy(cases, std::back_inserter(heads), std::back_inserter(bases_only),
-                              known_to(head_hello));
+                              is_heads);
   check_cases(heads, head_worker);
   check_cases(bases_only, base_worker);
-  Plan base_plan = select_rows(base, cases, base_hello);
-  Plan head_plan = select_rows(head, cases, head_hello);
+  base.plan = select_rows(base.options, cases, base.plan.hello);
+  head.plan = select_rows(head.options, cases, head.plan.hello);
   // Not the base's: what an older program cannot resolve is unsupported there.
-  check_on_device(head_plan, head_worker);
-  note_timer(base_hello);
-  note_timer(head_hello);
-  if (InterruptGuard::interrupted()) {
-    throw Error(Exit::interrupted, "interrupted before anything was measured");
-  }
-  Changes changes = changes_of(options, {base_hello, base_plan}, {head_hello, head_plan});
-  return {options,
-          {std::move(base), std::move(base_lanes), std::move(base_plan), std::move(base_kernels)},
-          {std::move(head), std::move(head_lanes), std::move(head_plan), std::move(head_kernels)},
-          std::move(changes)};
+  check_on_device(head.plan, head_worker);
+  end_preparing(base.plan.hello);
+  end_preparing(head.plan.hello);
+  Changes changes = changes_of(options, base.plan, head.plan);
+  return {std::move(options), std::move(base), std::move(head), std::move(changes)};
 }
 
 namespace {
@@ -147,7 +130,6 @@ class AbSession {
  private:
   std::vector<CaseId> questions(const std::set<RowName>& rows);
   bool is_off(const Side& base, const Side& head) const;
-  void refuse_foreign_files() const;
   void compare_outputs();
   std::vector<PairedQuestion> pairs(const std::vector<CaseId>& ids, int first, int last) const;
   std::set<RowName> names(const std::vector<CaseId>& ids) const;
@@ -195,13 +177,6 @@ bool AbSession::is_off(const Side& base, const Side& head) const {
   if (ratios.empty()) return false;
   const double by = base.noisy + head.noisy > 0 ? median(ratios) : mean(ratios);
   return std::abs(by) > std::log1p(DoubtedFrom(limits_).rounds);
-}
-
-/// What neither commit says is no comparison of the two. Asked once all kernels have run.
-void AbSession::refuse_foreign_files() const {
-  if (!options_.checkouts) return;
-  const std::string why = runs_.foreign_file_loaded();
-  if (!why.empty()) throw Error(Exit::environment, why);
 }
 
 /// Both sides ran on the same inputs, so that their outputs compare seed by seed.
@@ -334,7 +309,6 @@ void AbSession::decide(std::vector<Batch> batches) {
 
 /// In the order of the suspects that came with the options.
 std::vector<CaseId> AbSession::by_suspicion(std::vector<CaseId> ids) const {
-  if (!options_.suspects) return ids;
   std::map<RowName, size_t> places;
   for (size_t i = 0; i < options_.suspects->size(); ++i) places[(*options_.suspects)[i]] = i;
   std::ranges::stable_sort(ids, {}, [&](const CaseId& id) { return places[{id.key, id.variant}]; });
@@ -354,7 +328,9 @@ Comparison AbSession::run() {
   } else {
     const std::set<RowName> rows = runs_.rows();
     int next = runs_.measure(0, std::max(1, options_.least_rounds), rows);
-    refuse_foreign_files();
+    // What neither commit says is no comparison of the two. Asked once all kernels have run.
+    const std::string foreign = runs_.foreign_file_loaded();
+    if (!foreign.empty()) throw Error(Exit::environment, foreign);
     std::vector<CaseId> suspects = questions(rows);
     next = screening > 0 ? runs_.measure(0, screening, names(suspects)) : 0;
     if (screening > 0) suspects = screen(questions(names(suspects)), next);

@@ -37,21 +37,20 @@ void AbRuns::refresh() {
 }
 
 std::set<RowName> AbRuns::rows() const {
-  std::set<RowName> base, head, both;
+  std::set<RowName> base, head;
   for (const auto& [key, variant] : base_.plan().rows()) base.insert({key, shown(variant)});
   for (const auto& [key, variant] : head_.plan().rows()) head.insert({key, shown(variant)});
   if (!is_pair()) {
     base.merge(head);
     return base;
   }
-  std::set_intersection(base.begin(), base.end(), head.begin(), head.end(),
-                        std::inserter(both, both.end()));
-  if (both.empty()) {
+  std::erase_if(base, [&](const RowName& row) { return !head.contains(row); });
+  if (base.empty()) {
     throw Error(Exit::coverage, fmt::format("no case has both {} and {}; `moegate list kernels` "
                                             "shows the variants of each operator",
                                             options_.base.variant, options_.head.variant));
   }
-  return both;
+  return base;
 }
 
 CaseId AbRuns::id_of(const RowName& row) const {

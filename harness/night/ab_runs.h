@@ -38,8 +38,9 @@ class AbRuns {
   /// Of so many rows, how many there is time for in so many rounds of both sides.
   size_t affordable(size_t rows, int rounds) const;
   double seconds_per_row() const;  // of both sides' processes; 0: unknown
-  /// Of checkouts: what their processes loaded that is not theirs.
+  /// Of checkouts: what their processes loaded that is not theirs; else empty.
   std::string foreign_file_loaded() const {
+    if (!options_.checkouts) return "";
     return moegate::foreign_file_loaded(*options_.checkouts, base_.loaded(), head_.loaded());
   }
   void finish(bool interrupted);
