@@ -124,20 +124,11 @@ class WorkerSeat {
     const Turn::Others others(turn_);
     worker_.reset();
   }
-  /// Clock-throttle reasons, when there is a worker to ask.
-  std::string throttle() {
+  /// What the worker tells of itself; an empty answer where there is no worker to ask.
+  template <class Answer>
+  Answer ask(Answer (Worker::*question)()) {
     const Turn::Others others(turn_);
-    return worker_ ? worker_->throttle() : "";
-  }
-  /// What the worker's kernels from elsewhere are made of, when there is a worker to ask.
-  std::vector<LoadedFile> loaded() {
-    const Turn::Others others(turn_);
-    return worker_ ? worker_->loaded() : std::vector<LoadedFile>();
-  }
-  /// What they run with, when there is a worker to ask.
-  EnvironmentItems environment() {
-    const Turn::Others others(turn_);
-    return worker_ ? worker_->environment() : EnvironmentItems();
+    return worker_ ? (*worker_.*question)() : Answer();
   }
   const std::string& device() const { return options_.device; }
 

@@ -230,11 +230,11 @@ void Recording::play(size_t lane, int round, const std::optional<std::set<RowNam
     }
   }
   if (place.process == 0) return;  // the store had it all
-  store_.end_process(place.process, lanes_.seat(lane).throttle());
-  for (LoadedFile& file : lanes_.seat(lane).loaded()) {
+  store_.end_process(place.process, lanes_.seat(lane).ask(&Worker::throttle));
+  for (LoadedFile& file : lanes_.seat(lane).ask(&Worker::loaded)) {
     loaded_.insert_or_assign(file.path, std::move(file));
   }
-  store_environment(place.process, lanes_.seat(lane).environment());
+  store_environment(place.process, lanes_.seat(lane).ask(&Worker::environment));
   lanes_.seat(lane).retire();
 }
 

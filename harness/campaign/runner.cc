@@ -21,7 +21,7 @@ Prepared open_program(RunOptions options, WorkerSource& source, std::shared_ptr<
   Lanes lanes(source, options.worker, std::move(dealer));
   lanes.open();
   // Before anything is asked of the worker, so that it is the same whatever is measured.
-  KernelFiles kernels{options.worker.modules, lanes.seat(0).loaded(), {}};
+  KernelFiles kernels{options.worker.modules, lanes.seat(0).ask(&Worker::loaded), {}};
   Plan plan{lanes.seat(0).worker().hello(), {}};
   return {std::move(options), std::move(lanes), std::move(plan), std::move(kernels)};
 }
