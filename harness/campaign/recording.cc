@@ -27,7 +27,10 @@ void unless_interrupted(const std::function<void()>& step) {
 Result run_row(WorkerSeat& seat, const Request& request, const RunOptions& options,
                CaseData& data) {
   Result result = seat.run(request, options.row_timeout_s(), data);
-  if (result.status == Status::timeout) result.why += options.share_text();
+  const bool by_share = options.row_timeout_s() < options.case_timeout_s;
+  if (result.status == Status::timeout && by_share) {
+    result.why += "; no row may take more of the night's --budget";
+  }
   return result;
 }
 
@@ -45,7 +48,7 @@ void Tally::count(const std::string& key, const Result& result, Progress& progre
   ++counts[status];
   note_unseen(key, result, progress);
   if (!is_failure(status)) return;
-  failures.push_back({key, result.variant, result.why, result.status});
+  failures.push_back({key, result.variant, result.why});
   const std::string text =
       fmt::format("{} {} {}: {}", name_of(result.status), key, result.variant, result.why);
   if (said.insert(text).second) progress.note(text);
@@ -421,10 +424,7 @@ bool Recording::dies(size_t lane, const std::vector<Request>& requests) {
 void Recording::blame(const Ran& before, const std::string& why, Progress& progress) {
   store_.mark_crashed(before.process, before.spec.key(), before.variant, why);
   if (--tally_.counts[before.status] == 0) tally_.counts.erase(before.status);
-  Result result;
-  result.variant = before.variant;
-  result.status = Status::crashed;
-  result.why = why;
+  const Result result{.variant = before.variant, .status = Status::crashed, .why = why};
   tally_.count(before.spec.key(), result, progress);
 }
 
@@ -460,11 +460,9 @@ void Recording::store(const Row& row, const CaseData& data, Result& result) {
     store_.add_result(process, row.spec, data.cost, data.facts, result);
   } catch (const SqlError& e) {
     if (!e.is_about_sql()) throw;
-    Result nonsense;
-    nonsense.variant = result.variant;
-    nonsense.status = Status::crashed;
-    nonsense.why = fmt::format("answered with nonsense: {}", e.what());
-    result = std::move(nonsense);
+    result = Result{.variant = result.variant,
+                    .status = Status::crashed,
+                    .why = fmt::format("answered with nonsense: {}", e.what())};
     say_which_gpu(row.lane, result);
     store_.add_result(process, row.spec, {}, {}, result);
   }

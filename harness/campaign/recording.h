@@ -24,7 +24,6 @@ namespace moegate {
 
 struct Failure {
   std::string key, variant, why;
-  Status status;
 };
 
 /// What outputs of one name of a variant showed that their own rounding does not explain:
@@ -128,9 +127,8 @@ class Recording {
   /// How many of these rows there is time for, with so many rounds of each. 0 rows: unknown so far.
   size_t affordable(size_t rows, int rounds) const;
   bool has_timed() const { return rows_ > 0; }
-  /// The time was up, or was said to be: no row follows.
+  /// The time was up: no row follows.
   bool is_cut() const { return cut_; }
-  void cut() { cut_ = true; }
   /// Says in the store how the run ended: one that was cut short by its deadline is interrupted,
   /// too, so that it is no candidate, and --resume finishes it.
   void finish(bool interrupted);

@@ -84,11 +84,6 @@ struct RunOptions {
   double row_timeout_s() const {
     return row_share_s > 0 ? std::min(row_share_s, case_timeout_s) : case_timeout_s;
   }
-  /// Why, in words, where that was the night's doing; else empty.
-  std::string share_text() const {
-    const bool by_share = row_share_s > 0 && row_share_s < case_timeout_s;
-    return by_share ? "; no row may take more of the night's --budget" : "";
-  }
   /// Whether less than the whole of the suites is run, so that absence means nothing.
   bool filtered() const { return narrowed() || shards > 1; }
   /// The same of all shards together.
