@@ -10,8 +10,9 @@
 #include <array>
 #include <chrono>
 #include <map>
-#include <set>
+#include <span>
 #include <sstream>
+#include <string_view>
 #include <vector>
 
 #include "harness/base/environment.h"
@@ -26,27 +27,34 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of a list, by path: what is said of it.
-std::map<std::string, std::string> by_path(const std::string& list) {
-  std::map<std::string, std::string> files;
+/// A list: by path, size and time.
+using FileList = std::map<std::string, std::string>;
+
+FileList by_path(const std::string& list) {
+  FileList files;
   std::istringstream lines(list);
   for (std::string line; std::getline(lines, line);) {
-    const size_t size = line.find(' ');
-    const size_t time = size == std::string::npos ? size : line.find(' ', size + 1);
-    if (time != std::string::npos) files[line.substr(time + 1)] = line.substr(0, time);
+    const size_t end = line.find(' ', line.find(' ') + 1);
+    if (end != std::string::npos) files[line.substr(end + 1)] = line.substr(0, end);
   }
   return files;
 }
 
-std::string line_of(const std::string& path, const std::string& said) {
-  return said + ' ' + path + '\n';
+std::string text_of(const FileList& files) {
+  std::string list;
+  for (const auto& [path, said] : files) list += said + ' ' + path + '\n';
+  return list;
+}
+
+int64_t changed_ns(const struct stat& facts) {
+  constexpr int64_t kNanoseconds = 1'000'000'000;
+  return facts.st_ctim.tv_sec * kNanoseconds + facts.st_ctim.tv_nsec;
 }
 
 }  // namespace
 
 std::string list_files(const fs::path& folder) {
-  constexpr int64_t kNanoseconds = 1'000'000'000;
-  std::map<std::string, std::string> files;
+  FileList files;
   std::error_code error;
   for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
        at.increment(error)) {
@@ -58,15 +66,10 @@ std::string list_files(const fs::path& folder) {
     struct stat facts {};
     if (lstat(at->path().c_str(), &facts) != 0 || S_ISDIR(facts.st_mode)) continue;
     std::string path = at->path().lexically_relative(folder);
-    for (char& c : path) {
-      if (c == '\n') c = '?';
-    }
-    files[path] = fmt::format("{} {}", facts.st_size,
-                              facts.st_ctim.tv_sec * kNanoseconds + facts.st_ctim.tv_nsec);
+    std::ranges::replace(path, '\n', '?');
+    files[path] = fmt::format("{} {}", facts.st_size, changed_ns(facts));
   }
-  std::string list;
-  for (const auto& [path, said] : files) list += line_of(path, said);
-  return list;
+  return text_of(files);
 }
 
 std::string first_difference(const std::string& before, const std::string& now) {
@@ -83,11 +86,9 @@ std::string first_difference(const std::string& before, const std::string& now) 
 }
 
 std::string with_added(const std::string& before, const std::string& now) {
-  auto all = by_path(before);
-  for (const auto& [path, said] : by_path(now)) all.try_emplace(path, said);
-  std::string list;
-  for (const auto& [path, said] : all) list += line_of(path, said);
-  return list;
+  FileList all = by_path(before);
+  all.merge(by_path(now));
+  return text_of(all);
 }
 
 namespace {
@@ -119,19 +120,13 @@ constexpr std::array<std::pair<const char*, const char*>, 17> kOwn = {{
 }};
 
 /// Of the user's home: caches, which are every side's own, and what has such parts.
-const std::set<std::string>& not_linked() {
-  static const std::set<std::string> names = {".cache", ".local",     ".triton", ".nv",
-                                              ".cupy",  ".deep_gemm", ".tvm",    ".aiter",
-                                              ".numba", ".keras"};
-  return names;
-}
+constexpr auto kNotLinked =
+    std::to_array<std::string_view>({".cache", ".local", ".triton", ".nv", ".cupy", ".deep_gemm",
+                                     ".tvm", ".aiter", ".numba", ".keras"});
 
 /// Files there that tools read their settings from. Others may be what a kernel has tuned.
-const std::set<std::string>& settings() {
-  static const std::set<std::string> names = {".gitconfig", ".git-credentials", ".netrc",
-                                              ".condarc",   ".pypirc",          ".npmrc"};
-  return names;
-}
+constexpr auto kSettings = std::to_array<std::string_view>(
+    {".gitconfig", ".git-credentials", ".netrc", ".condarc", ".pypirc", ".npmrc"});
 
 /// In a cache, what is kept by its content, or has no kernels: packages, compiled objects, models.
 constexpr std::array kSharedCaches = {"pip", "uv", "ccache", "huggingface", "bazel"};
@@ -142,12 +137,14 @@ void link(const fs::path& from, const fs::path& to) {
 }
 
 /// The entries of one folder, in another.
-void link_entries(const fs::path& from, const fs::path& to, const std::set<std::string>& without) {
+void link_entries(const fs::path& from, const fs::path& to,
+                  std::span<const std::string_view> without) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(from, ignored)) {
     const std::string name = entry.path().filename();
-    if (without.contains(name)) continue;
-    if (entry.is_directory(ignored) || settings().contains(name)) link(entry.path(), to / name);
+    if (std::ranges::count(without, name) > 0) continue;
+    const bool is_linked = entry.is_directory(ignored) || std::ranges::count(kSettings, name) > 0;
+    if (is_linked) link(entry.path(), to / name);
   }
 }
 
@@ -204,8 +201,9 @@ void make_own_home(const fs::path& checkout) {
   if (error) usage_error("{}: {}; set XDG_CACHE_HOME", home.string(), error.message());
   const fs::path theirs = environment("HOME");
   if (theirs.empty()) return;
-  link_entries(theirs, home, not_linked());
-  link_entries(theirs / ".local", home / ".local", {"lib", "state"});
+  link_entries(theirs, home, kNotLinked);
+  link_entries(theirs / ".local", home / ".local",
+               std::to_array<std::string_view>({"lib", "state"}));
   const fs::path packages = users("PYTHONUSERBASE", theirs / ".local");
   link_packages(packages / "lib", home / ".local" / "lib");
   const fs::path cache = users("XDG_CACHE_HOME", theirs / ".cache");
@@ -234,10 +232,8 @@ bool written_by_build(const Checkout& checkout, const std::string& file) {
   if (stat(file.c_str(), &facts) != 0 || !is_file(when)) return false;
   int64_t first = 0, last = 0;
   std::istringstream(read_file(when)) >> first >> last;
-  constexpr int64_t kNanoseconds = 1'000'000'000;
-  const int64_t time = facts.st_ctim.tv_sec * kNanoseconds + facts.st_ctim.tv_nsec;
   constexpr int64_t kTick = 10'000'000;  // the clock of files is that much behind
-  return first - kTick <= time && time <= last;
+  return first - kTick <= changed_ns(facts) && changed_ns(facts) <= last;
 }
 
 /// Runs the build, unless this one has been run there. Its output goes to a file beside the folder.
@@ -258,10 +254,7 @@ void build_once(const Checkout& checkout, const std::string& build) {
     // So that CMake's find_package(moegate) finds the moegate that will load what is built.
     if (environment("moegate_ROOT").empty()) words.push_back("moegate_ROOT=" + home().string());
     for (const auto& [name, value] : checkout.variables) words.push_back(name + "=" + value);
-    for (const std::string& word : {std::string("sh"), std::string("-c"), script,
-                                    std::string("build"), folder.string(), build, log.string()}) {
-      words.push_back(word);
-    }
+    words.insert(words.end(), {"sh", "-c", script, "build", folder.string(), build, log.string()});
     const int exit = run_interruptible(words);
     if (exit != 0) {
       run_program({"tail", "-n", "40", log.string()}, Output::show);
@@ -297,13 +290,17 @@ void keep_newest(const std::string& root, const fs::path& cache) {
   }
 }
 
+/// The list of files that the checkout's own build left.
+std::string own_files(const fs::path& folder) {
+  constexpr size_t kLongest = size_t{1} << 30;
+  return read_file(beside(folder, kFiles), kLongest);
+}
+
 /// The file that is not as the checkout's own build left it; empty where all are. Before there was
 /// a build none is.
 std::string foreign_file(const fs::path& folder) {
-  const fs::path files = beside(folder, kFiles);
-  if (!is_file(files)) return "the list of its files";
-  constexpr size_t kLongest = size_t{1} << 30;
-  return first_difference(read_file(files, kLongest), list_files(folder));
+  if (!is_file(beside(folder, kFiles))) return "the list of its files";
+  return first_difference(own_files(folder), list_files(folder));
 }
 
 /// As long as its files are its own; else anew.
@@ -371,17 +368,14 @@ std::string of_others(const Checkout& own, const Checkout& other, const Loads& l
 }  // namespace
 
 fs::path cache_of_repository(const std::string& root) {
-  fs::path cache = environment("XDG_CACHE_HOME");
+  const fs::path home = environment("HOME");
+  fs::path cache = users("XDG_CACHE_HOME", home.empty() ? home : home / ".cache");
+  // Not in /tmp: whoever made the folder there first could change what is built in it.
   if (cache.empty()) {
-    const std::string home = environment("HOME");
-    // Not in /tmp: whoever made the folder there first could change what is built in it.
-    if (home.empty()) {
-      usage_error(
-          "{}: HOME and XDG_CACHE_HOME are not set, so there is no folder for checkouts; set one "
-          "of them to a folder of your own",
-          root);
-    }
-    cache = fs::path(home) / ".cache";
+    usage_error(
+        "{}: HOME and XDG_CACHE_HOME are not set, so there is no folder for checkouts; set one "
+        "of them to a folder of your own",
+        root);
   }
   cache /= fmt::format("moegate/{:016x}", hash_bytes(root.data(), root.size()));
   std::error_code error;
@@ -438,8 +432,7 @@ void keep_added_files(const Checkout& checkout) {
   const fs::path files = beside(checkout.folder, kFiles);
   const FileLock lock(checkout.folder.parent_path() / "lock", FileLock::Wait::yes);
   if (!is_file(files)) return;
-  constexpr size_t kLongest = size_t{1} << 30;
-  write_file_atomically(files, with_added(read_file(files, kLongest), list_files(checkout.folder)));
+  write_file_atomically(files, with_added(own_files(checkout.folder), list_files(checkout.folder)));
 }
 
 }  // namespace moegate
