@@ -7,6 +7,7 @@
 #include <array>
 #include <cctype>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 #include <tuple>
@@ -26,15 +27,14 @@ constexpr std::string_view kGpu = "cuda:";
 std::string numbered_gpu(std::string_view name, const std::string& spec) {
   const std::string_view digits = name.starts_with(kGpu) ? name.substr(kGpu.size()) : name;
   constexpr size_t kMostDigits = 3;
-  const bool number = !digits.empty() && digits.size() <= kMostDigits &&
-                      digits.find_first_not_of("0123456789") == std::string_view::npos;
-  if (!number) {
+  const auto number = parse_number<unsigned>(digits);
+  if (!number || digits.size() > kMostDigits) {
     usage_error(
         "--device {}: a run on several devices needs numbered GPUs, and '{}' is none; write "
         "cuda:0,1, or name one device",
         spec, name);
   }
-  return fmt::format("{}{}", kGpu, std::stoi(std::string(digits)));
+  return fmt::format("{}{}", kGpu, *number);
 }
 
 constexpr int kMostShards = 1000000;
@@ -252,14 +252,13 @@ Words parse_list(const std::string& flag, const std::string& text) {
 std::vector<std::string> devices_of(const std::string& spec) {
   if (spec.find(',') == std::string::npos) return {spec};
   std::vector<std::string> devices;
-  for (size_t from = 0; from <= spec.size();) {
-    const size_t comma = std::min(spec.find(',', from), spec.size());
-    const std::string gpu = numbered_gpu(std::string_view(spec).substr(from, comma - from), spec);
+  std::istringstream parts(spec + ',');
+  for (std::string part; std::getline(parts, part, ',');) {
+    const std::string gpu = numbered_gpu(part, spec);
     if (std::ranges::count(devices, gpu) > 0) {
       usage_error("--device {}: names {} twice; name each GPU once", spec, gpu);
     }
     devices.push_back(gpu);
-    from = comma + 1;
   }
   return devices;
 }
@@ -309,19 +308,9 @@ bool is_plain_command(const std::string& text) {
   if (!text.starts_with("moegate ") && text.find("/moegate ") == std::string::npos &&
       !text.starts_with("ci/"))
     return false;
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) return false;
-    if (c == '\'') {
-      quoted = !quoted;
-    } else if (!quoted && c == '\\' && i + 1 < text.size() && text[i + 1] == '\'') {
-      ++i;
-    } else if (!quoted && c != ' ' && shell_word(std::string(1, c)) != std::string(1, c)) {
-      return false;
-    }
-  }
-  return !quoted;
+  static const Pattern words =
+      compile_pattern("a command", R"((?:[\w./=,:@%+ -]|\\'|'[^'\x00-\x1f\x7f]*')*)");
+  return words.matches(text);
 }
 
 std::optional<RunOptions> options_of(const RunInfo& run) {
