@@ -167,31 +167,10 @@ void refuse_untunable(const std::vector<std::string>& ops) {
   }
 }
 
-/// The run's candidates and their cases.
-class Tuning {
- public:
-  explicit Tuning(const Prepared& prepared)
-      : store_(Store::open(prepared.options.db, Store::Mode::write)) {
-    for (const PlannedCase& c : prepared.plan.cases) cases_.emplace(c.spec.key(), c.spec);
-  }
+/// The planned cases, by key.
+using TunedCases = std::map<std::string, Case>;
 
-  Tally measure(Prepared prepared, int64_t resume);
-  RunInfo info() { return store_.run_info(run_); }
-  /// All results so far.
-  std::vector<TileRow> rows();
-  /// "routing: uniform; launch: graph": what the cases of a shape have in common.
-  std::string conditions(const std::string& shape) const;
-
- private:
-  TileRow row_of(const Case& c, const std::string& variant) const;
-  std::set<RowName> contending(const std::vector<RowName>& planned);
-
-  Store store_;
-  int64_t run_ = 0;
-  std::map<std::string, Case> cases_;  // by key
-};
-
-TileRow Tuning::row_of(const Case& c, const std::string& variant) const {
+TileRow row_of(const Case& c, const std::string& variant) {
   const auto block = static_cast<int>(c.get_int("block", 1, std::numeric_limits<int>::max()));
   const auto tokens = static_cast<int>(c.get_int("tokens", 1, std::numeric_limits<int>::max()));
   Case base = c;
@@ -199,10 +178,11 @@ TileRow Tuning::row_of(const Case& c, const std::string& variant) const {
   return {{tile_shape(c).name(), tokens, c.op}, base.key(), config_of_variant(variant, block)};
 }
 
-std::vector<TileRow> Tuning::rows() {
+/// All results of a run so far.
+std::vector<TileRow> read_rows(Store& store, int64_t run, const TunedCases& cases) {
   std::vector<TileRow> rows;
-  for (const Level& level : store_.levels(run_)) {
-    TileRow row = row_of(cases_.at(level.key), level.variant);
+  for (const Level& level : store.levels(run)) {
+    TileRow row = row_of(cases.at(level.key), level.variant);
     row.measured = level.result.measured();
     row.us = level.result.span_ns / 1e3;
     rows.push_back(std::move(row));
@@ -210,14 +190,15 @@ std::vector<TileRow> Tuning::rows() {
   return rows;
 }
 
-std::set<RowName> Tuning::contending(const std::vector<RowName>& planned) {
+std::set<RowName> contending(const std::vector<TileRow>& rows, const TunedCases& cases,
+                             const std::vector<RowName>& planned) {
   std::set<std::pair<TileTask, std::string>> left;
-  for (const TileTime& time : contenders(candidate_times(rows()), kContends)) {
+  for (const TileTime& time : contenders(candidate_times(rows), kContends)) {
     left.insert({time.task, time.config.text()});
   }
   std::set<RowName> again;
   for (const RowName& name : planned) {
-    const TileRow row = row_of(cases_.at(name.first), name.second);
+    const TileRow row = row_of(cases.at(name.first), name.second);
     if (left.contains({row.task, row.config.text()})) again.insert(name);
   }
   return again;
@@ -243,19 +224,12 @@ Tally measure_narrowed(Store& store, Prepared prepared, int64_t resume, int roun
 
 namespace {
 
-Tally Tuning::measure(Prepared prepared, int64_t resume) {
-  const int rounds = prepared.options.rounds;
-  return measure_narrowed(store_, std::move(prepared), resume, rounds,
-                          [&](int64_t run, const auto& planned) {
-                            run_ = run;
-                            return contending(planned);
-                          });
-}
-
-std::string Tuning::conditions(const std::string& shape) const {
+/// "routing: uniform; launch: graph": what the cases of a shape have in common.
+std::string conditions_of(const TunedCases& cases, const std::string& shape) {
+  const std::set<std::string> ops = tunable_ops();
   std::map<std::string, std::set<std::string>> values;
-  for (const auto& [key, c] : cases_) {
-    if (!tunable_ops().contains(c.op) || tile_shape(c).name() != shape) continue;
+  for (const auto& [key, c] : cases) {
+    if (!ops.contains(c.op) || tile_shape(c).name() != shape) continue;
     for (const char* name : {"routing", "launch", "cache"}) values[name].insert(c.get(name));
   }
   std::string text;
@@ -305,9 +279,8 @@ std::vector<std::string> about_tiles(const RunInfo& run, const std::string& cond
 }
 
 /// One file per shape.
-std::vector<TunedFile> write_tiles(Tuning& tuning, const std::vector<TilePick>& picks,
-                                   const fs::path& out) {
-  const RunInfo run = tuning.info();
+std::vector<TunedFile> write_tiles(const RunInfo& run, const TunedCases& cases,
+                                   const std::vector<TilePick>& picks, const fs::path& out) {
   std::map<std::string, std::vector<TilePick>> shapes;
   for (const TilePick& pick : picks) shapes[pick.best.task.shape].push_back(pick);
   std::vector<TunedFile> files;
@@ -321,7 +294,7 @@ std::vector<TunedFile> write_tiles(Tuning& tuning, const std::vector<TilePick>& 
     const fs::path path = file_of(out, run.device.klass, shape);
     make_folder(path.parent_path(), "--out");
     MergedTiles merged = merge_tiles(present_tiles(path, run.device.klass),
-                                     about_tiles(run, tuning.conditions(shape)), tiles);
+                                     about_tiles(run, conditions_of(cases, shape)), tiles);
     write_file_atomically(path, merged.text);
     files.push_back({path, its, std::move(merged)});
   }
@@ -356,13 +329,18 @@ Tuned tune(const TuneOptions& options, WorkerSource& source) {
   check_present_tiles(prepared.plan, options.out);   // likewise
   const fs::path db = options.run.db;
   if (db.has_parent_path()) make_folder(db.parent_path(), "--db");
-  Tuning tuning(prepared);
+  Store store = Store::open(options.run.db, Store::Mode::write);
+  TunedCases cases;
+  for (const PlannedCase& c : prepared.plan.cases) cases.emplace(c.spec.key(), c.spec);
   Tuned tuned;
-  tuned.tally = tuning.measure(std::move(prepared), options.resume);
+  tuned.tally = measure_narrowed(store, std::move(prepared), options.resume, options.run.rounds,
+                                 [&](int64_t run, const auto& planned) {
+                                   return contending(read_rows(store, run, cases), cases, planned);
+                                 });
   if (tuned.tally.interrupted) return tuned;
-  const std::vector<TileRow> rows = tuning.rows();
+  const std::vector<TileRow> rows = read_rows(store, tuned.tally.run, cases);
   const std::vector<TilePick> picks = pick_tiles(candidate_times(rows));
-  tuned.files = write_tiles(tuning, picks, options.out);
+  tuned.files = write_tiles(store.run_info(tuned.tally.run), cases, picks, options.out);
   tuned.missing = missing_of(rows, picks);
   return tuned;
 }
