@@ -31,11 +31,6 @@ fs::path folder_of(const std::string& program) {
   return fs::absolute(program).parent_path().parent_path();
 }
 
-std::string joined_hash(const std::string& all) {
-  return fmt::format("{:016x}{:016x}", hash_bytes(all.data(), all.size(), 1),
-                     hash_bytes(all.data(), all.size()));
-}
-
 }  // namespace
 
 std::string program_hash(const std::string& path) {
@@ -61,7 +56,8 @@ std::string program_hash(const std::string& path, const KernelFiles& kernels) {
   }
   std::ranges::sort(parts);
   for (const std::string& part : parts) all += part + "\n";
-  return joined_hash(all);
+  return fmt::format("{:016x}{:016x}", hash_bytes(all.data(), all.size(), 1),
+                     hash_bytes(all.data(), all.size()));
 }
 
 void check_kept(const std::string& program) {
@@ -75,11 +71,8 @@ void check_kept(const std::string& program) {
 
 std::string lost_kernels(const std::string& program) {
   const std::string lost = lost_file(folder_of(program) / kKernels);
-  return lost.empty() ? ""
-                      : fmt::format(
-                            "{} has changed since the kernels were measured: bless a run of its "
-                            "present state",
-                            lost);
+  if (lost.empty()) return "";
+  return lost + " has changed since the kernels were measured: bless a run of its present state";
 }
 
 std::vector<std::string> kernels_kept_with(const std::string& program) {
@@ -174,9 +167,6 @@ void prune_programs(const fs::path& artifacts, size_t keep) {
 
 namespace {
 
-namespace fs = std::filesystem;
-using nlohmann::json;
-
 constexpr const char* kList = "files.json";
 /// Files of a checkout are named by their paths below the folder that has this (root_of()
 /// in plugin/loaded_files.h).
@@ -202,34 +192,23 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(KeptList, given, files, settled)
 KeptList read_list(const fs::path& folder) {
   const fs::path path = folder / kList;
   if (!is_file(path)) return {};
-  constexpr size_t kLongest = size_t{64} << 20;
-  return parse_json(path.string(), read_file(path, kLongest)).get<KeptList>();
+  return parse_json(path.string(), read_file(path)).get<KeptList>();
 }
 
 void write_list(const fs::path& folder, const KeptList& list) {
-  write_file_atomically(folder / kList, json(list).dump(1) + "\n");
+  write_file_atomically(folder / kList, nlohmann::json(list).dump(1) + "\n");
 }
 
-/// With its final slash; empty where the path does not end with the name.
-std::string checkout_root(const LoadedFile& file) {
-  return file.path.ends_with("/" + file.name)
-             ? file.path.substr(0, file.path.size() - file.name.size())
-             : "";
-}
-
-const LoadedFile* find_file(const std::vector<LoadedFile>& files, const fs::path& path) {
-  const std::string real = fs::weakly_canonical(path).string();
-  const auto at = std::ranges::find(files, real, &LoadedFile::path);
-  return at == files.end() ? nullptr : &*at;
-}
-
-/// The folders that the given files are named below, each once.
+/// The folders that the given files are named below, with a final slash, each once.
 std::vector<std::string> roots_of(const KernelFiles& files) {
   std::vector<std::string> roots;
   for (const std::string& given : files.given) {
-    const LoadedFile* file = find_file(files.imported, given);
-    std::string root = file ? checkout_root(*file) : "";
-    if (root.empty()) root = fs::weakly_canonical(given).parent_path().string() + "/";
+    const fs::path real = fs::weakly_canonical(given);
+    std::string root = real.parent_path().string() + "/";
+    for (const LoadedFile& file : files.imported) {
+      const bool is_below = file.path == real && file.path.ends_with("/" + file.name);
+      if (is_below) root = file.path.substr(0, file.path.size() - file.name.size());
+    }
     if (std::ranges::find(roots, root) == roots.end()) roots.push_back(root);
   }
   return roots;
@@ -276,7 +255,7 @@ void keep_kernels(const KernelFiles& files, const fs::path& folder) {
   KeptList list;
   for (const LoadedFile& file : files.loaded) {
     KeptFile entry{file.path, file.name, file.hash, kept_name(file.path, roots)};
-    entry.imported = find_file(files.imported, file.path) != nullptr;
+    entry.imported = std::ranges::count(files.imported, file.path, &LoadedFile::path) > 0;
     if (!is_file(file.path)) entry.kept.clear();
     if (!entry.kept.empty()) {
       fs::create_directories((folder / entry.kept).parent_path());
