@@ -162,17 +162,13 @@ std::string why_of(const std::string& root, const BisectQuery& query, const Word
 std::string causes_in(const std::string& verdict) {
   using Json = nlohmann::json;
   const Json json = Json::parse(verdict, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("cases") || !json["cases"].is_array()) return "";
-  const auto text = [](const Json& object, const char* name) {
-    const bool there = object.is_object() && object.contains(name) && object[name].is_string();
-    return there ? object[name].get<std::string>() : "";
-  };
+  if (!json.is_object()) return "";
   std::string lines;
-  for (const Json& row : json["cases"]) {
-    if (!row.is_object() || !row.contains("cause")) continue;
-    const std::string sentence = text(row["cause"], "sentence");
+  for (const Json& row : json.value("cases", Json::array())) {
+    if (!row.is_object()) continue;
+    const std::string sentence = row.value(Json::json_pointer("/cause/sentence"), "");
     if (sentence.empty()) continue;
-    lines += fmt::format("{} {}: {}\n", text(row, "key"), text(row, "variant"), sentence);
+    lines += fmt::format("{} {}: {}\n", row.value("key", ""), row.value("variant", ""), sentence);
   }
   return lines;
 }
