@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <span>
+#include <tuple>
 
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
@@ -15,19 +16,17 @@
 namespace moegate {
 namespace {
 
-/// Rows that one side is to count, under the names that it knows them by; the worst first.
-using CountedRows = std::vector<RowName>;
-
-std::string own_variant(const Compared& compared, const std::string& shown, bool head) {
-  if (!compared.pair) return shown;
-  return head ? compared.pair->second : compared.pair->first;
+/// A row as the side itself calls it.
+RowName own_name(const WhySide& side, const CaseId& shown) {
+  return {shown.key, side.variant.empty() ? shown.variant : side.variant};
 }
 
-/// The plan's cases with these rows and no others, in the order of the rows.
-std::vector<PlannedCase> only_these(const Plan& plan, const CountedRows& rows) {
+/// The side's cases with these rows and no others, in the order of the rows.
+std::vector<PlannedCase> only_these(const WhySide& side, std::span<CaseVerdict* const> rows) {
   std::vector<PlannedCase> cases;
-  for (const auto& [key, variant] : rows) {
-    for (const PlannedCase& planned : plan.cases) {
+  for (const CaseVerdict* row : rows) {
+    const auto [key, variant] = own_name(side, row->id);
+    for (const PlannedCase& planned : side.plan.cases) {
       if (planned.spec.key() != key || std::ranges::count(planned.variants, variant) == 0) continue;
       cases.push_back({planned.spec, {variant}});
       break;
@@ -37,7 +36,7 @@ std::vector<PlannedCase> only_these(const Plan& plan, const CountedRows& rows) {
 }
 
 /// Counts rows of one side in one process and stores them. Throws Error where no process can.
-void count_rows(Store& store, const WhySide& side, const CountedRows& rows,
+void count_rows(Store& store, const WhySide& side, std::span<CaseVerdict* const> rows,
                 const Deadline& deadline, WorkerSource& source) {
   RunOptions options = side.options;
   options.worker.task = Task::counters;
@@ -49,7 +48,7 @@ void count_rows(Store& store, const WhySide& side, const CountedRows& rows,
   // One GPU counts for both sides: a profiler beside another is nothing to rely on.
   options.worker.device = devices_of(options.worker.device)[0];
   Lanes lanes(source, options.worker);
-  Plan plan{lanes.seat(0).worker().hello(), only_these(side.plan, rows)};
+  Plan plan{lanes.seat(0).worker().hello(), only_these(side, rows)};
   if (plan.cases.empty()) return;
   Progress progress(plan.rows().size());
   Recording recording(store, {std::move(options), std::move(lanes), std::move(plan)});
@@ -94,17 +93,12 @@ std::string count_both(Store& store, const Compared& compared,
                        WorkerSource& source) {
   const size_t fit = rows_in_time(rows.size(), deadline);
   if (fit == 0) return "there was no time left";
-  CountedRows base, head;
-  for (size_t i = 0; i < fit; ++i) {
-    const CaseId& id = rows[i]->id;
-    base.emplace_back(id.key, own_variant(compared, id.variant, false));
-    head.emplace_back(id.key, own_variant(compared, id.variant, true));
-  }
+  const std::span worst(rows.data(), fit);
   say("counting what both sides did: {} rows\n", fit);
   try {
-    count_rows(store, compared.base, base, deadline.within(deadline.left() / 2), source);
+    count_rows(store, compared.base, worst, deadline.within(deadline.left() / 2), source);
     if (InterruptGuard::interrupted()) return "it was interrupted";
-    count_rows(store, compared.head, head, deadline, source);
+    count_rows(store, compared.head, worst, deadline, source);
   } catch (const Error& error) {
     if (error.code() == Exit::store) throw;
     return error.what();
@@ -125,8 +119,8 @@ void explain_rows(Store& store, const Compared& compared, const std::vector<Case
   const RowProfiles base = read_row_profiles(store, compared.base.run, asked);
   const RowProfiles head = read_row_profiles(store, compared.head.run, asked);
   for (CaseVerdict* v : rows) {
-    const auto before = base.find({v->id.key, own_variant(compared, v->id.variant, false)});
-    const auto after = head.find({v->id.key, own_variant(compared, v->id.variant, true)});
+    const auto before = base.find(own_name(compared.base, v->id));
+    const auto after = head.find(own_name(compared.head, v->id));
     if (before == base.end() || after == head.end()) continue;
     Cause cause = explain(before->second, after->second, effect_of(*v));
     if (cause.kind != CauseKind::unknown || say_unknown) v->cause = std::move(cause);
@@ -167,7 +161,9 @@ Compared keep_for_why(const PreparedAb& prepared) {
 void complete_for_why(Compared& compared, const Comparison& comparison) {
   compared.base.run = comparison.base_run;
   compared.head.run = comparison.head_run;
-  compared.pair = comparison.pair;
+  if (comparison.pair) {
+    std::tie(compared.base.variant, compared.head.variant) = *comparison.pair;
+  }
   for (const auto& [id, side] : comparison.head) {
     if (comparison.base.contains(id)) compared.rows.insert({id.key, id.variant});
   }

@@ -4,7 +4,6 @@
 // the verdict.
 #pragma once
 
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,14 +26,14 @@ WhyMode parse_why(const std::string& name);
 struct WhySide {
   RunOptions options;
   Plan plan;
-  int64_t run = 0;  // that measured it
+  int64_t run = 0;      // that measured it
+  std::string variant;  // of a pair of variants
 };
 
 /// A comparison that was measured. Rows are named as the verdict names them: those of a pair of
 /// variants are "first → second".
 struct Compared {
   WhySide base, head;
-  std::optional<VariantPair> pair;
   std::set<RowName> rows;  // that both sides measured
 };
 
