@@ -293,12 +293,10 @@ Plan one_per_tolerance(Plan plan, Worker& worker) {
     auto& variants = plan.cases[i].variants;
     std::stable_partition(variants.begin(), variants.end(),
                           [&](const std::string& name) { return name == yardstick; });
-    std::erase_if(variants, [&](const std::string& name) {
-      return answers.at(i).unsupported.contains(name);
-    });
     std::set<double> factors;
     std::erase_if(variants, [&](const std::string& name) {
-      return !factors.insert(tolerance_of(plan.hello, plan.cases[i].spec.op, name)).second;
+      return answers.at(i).unsupported.contains(name) ||
+             !factors.insert(tolerance_of(plan.hello, plan.cases[i].spec.op, name)).second;
     });
   }
   std::erase_if(plan.cases, [](const PlannedCase& c) { return c.variants.empty(); });

@@ -173,10 +173,7 @@ constexpr const char* kList = "files.json";
 constexpr const char* kRootMark = ".git";
 
 /// A line of the list.
-struct KeptFile {
-  std::string path;       // where it was
-  std::string name;       // in an identity
-  std::string hash;       // of its content
+struct KeptFile : LoadedFile {
   std::string kept;       // its path in the folder; empty: only its content is known
   bool imported = false;  // before the first row
 };
@@ -254,7 +251,7 @@ void keep_kernels(const KernelFiles& files, const fs::path& folder) {
   }
   KeptList list;
   for (const LoadedFile& file : files.loaded) {
-    KeptFile entry{file.path, file.name, file.hash, kept_name(file.path, roots)};
+    KeptFile entry{file, kept_name(file.path, roots)};
     entry.imported = std::ranges::count(files.imported, file.path, &LoadedFile::path) > 0;
     if (!is_file(file.path)) entry.kept.clear();
     if (!entry.kept.empty()) {
@@ -279,7 +276,7 @@ KernelFiles kept_kernels(const fs::path& folder) {
   KernelFiles files;
   for (const std::string& given : list.given) files.given.push_back((folder / given).string());
   for (const KeptFile& e : list.files) {
-    files.loaded.push_back({.path = e.path, .as = "", .name = e.name, .hash = e.hash});
+    files.loaded.push_back(e);
     if (e.imported) files.imported.push_back(files.loaded.back());
   }
   return files;
