@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <map>
 #include <span>
 #include <sstream>
 #include <string_view>

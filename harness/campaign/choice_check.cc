@@ -6,9 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
-#include <optional>
 #include <tuple>
-#include <utility>
 
 #include "harness/campaign/runner.h"
 #include "harness/campaign/tuning.h"

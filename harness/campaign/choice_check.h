@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "harness/campaign/choice_ask.h"

@@ -2,9 +2,7 @@
 // What a run sets out to do: the cases of its suites, and which variants run on them.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <fstream>
 #include <utility>
-#include <vector>
 
 #include "harness/base/environment.h"
 #include "harness/base/error.h"
@@ -17,7 +16,6 @@
 #include "harness/base/hash.h"
 #include "harness/base/notes.h"
 #include "harness/values/json_fields.h"
-#include "harness/worker/worker.h"
 
 namespace moegate {
 

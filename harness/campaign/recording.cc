@@ -5,12 +5,10 @@
 
 #include <algorithm>
 
-#include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "harness/campaign/git.h"
 #include "harness/campaign/run_options.h"
-#include "harness/judge/evidence.h"
 #include "harness/store/level_walk.h"
 #include "harness/values/roofline.h"
 

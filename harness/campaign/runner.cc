@@ -11,7 +11,6 @@
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
-#include "harness/campaign/program.h"
 #include "harness/judge/doubts.h"
 #include "harness/worker/protocol.h"
 
