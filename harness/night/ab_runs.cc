@@ -83,11 +83,6 @@ std::vector<RoundsOfRow> AbRuns::rounds_of(const std::set<RowName>& rows) const 
   return all;
 }
 
-void AbRuns::begin() {
-  base_.begin(0);
-  head_.begin(0);
-}
-
 int AbRuns::measure(int first, int rounds, const std::set<RowName>& rows) {
   std::optional<Progress> progress(std::in_place, 2 * rows.size() * static_cast<size_t>(rounds));
   const auto both_sides = [&](int round, bool base_first) {
@@ -110,15 +105,6 @@ int AbRuns::measure(int first, int rounds, const std::set<RowName>& rows) {
 double AbRuns::seconds_per_row() const {
   const double taken = base_.tally().seconds_per_row + head_.tally().seconds_per_row;
   return taken > 0 ? taken : 2 * options_.seconds_per_row;
-}
-
-size_t AbRuns::affordable(size_t rows, int rounds) const {
-  return options_.run.deadline.affords(rows, rounds * seconds_per_row());
-}
-
-void AbRuns::finish(bool interrupted) {
-  base_.finish(interrupted);
-  head_.finish(interrupted);
 }
 
 void AbRuns::hand_over(Comparison& result) {

@@ -32,18 +32,26 @@ class AbRuns {
   CaseId id_of(const RowName& row) const;
 
   /// Stores both runs as begun; before anything is measured.
-  void begin();
+  void begin() {
+    base_.begin(0);
+    head_.begin(0);
+  }
   /// Measures these rounds and replaces wild ones; returns the number of the next.
   int measure(int first, int rounds, const std::set<RowName>& rows);
   /// Of so many rows, how many there is time for in so many rounds of both sides.
-  size_t affordable(size_t rows, int rounds) const;
+  size_t affordable(size_t rows, int rounds) const {
+    return options_.run.deadline.affords(rows, rounds * seconds_per_row());
+  }
   double seconds_per_row() const;  // of both sides' processes; 0: unknown
   /// Of checkouts: what their processes loaded that is not theirs; else empty.
   std::string foreign_file_loaded() const {
     if (!options_.checkouts) return "";
     return moegate::foreign_file_loaded(*options_.checkouts, base_.loaded(), head_.loaded());
   }
-  void finish(bool interrupted);
+  void finish(bool interrupted) {
+    base_.finish(interrupted);
+    head_.finish(interrupted);
+  }
 
   /// What the sides say, without the rounds that were measured again.
   const Sides& base() const { return base_sides_; }
