@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <iterator>
 
@@ -36,13 +36,6 @@ std::string command_of(const RunOptions& run) {
                      run.label);
 }
 
-/// What this night looked at that others do not, and how to look at it again.
-std::string what_was_drawn(const NightOptions& options) {
-  return fmt::format(
-      "Cases of suite tiny were verified with another number of tokens, too: `moegate verify{}`.",
-      repeating_flags(drawn_options(options), kSelectionGroup));
-}
-
 /// How a phase ended; an Error is told and becomes its exit code.
 template <class Phase>
 Exit exit_of(const NightCalls& calls, Phase phase) {
@@ -52,13 +45,6 @@ Exit exit_of(const NightCalls& calls, Phase phase) {
     calls.failed(error);
     return error.code();
   }
-}
-
-Exit check(const RunOptions& options, WorkerSource& source,
-           const std::function<void(const Tally&)>& tell) {
-  const Tally tally = check_suites(options, source);
-  tell(tally);
-  return tally.exit();
 }
 
 // The share of the night that is over at the end of each phase. The rest is the replay's, and the
@@ -95,40 +81,37 @@ std::string left_unchecked(const char* what, const Tally& tally) {
 /// about the others.
 void verify(const NightOptions& options, const NightCalls& calls, const Hours& hours,
             WorkerSource& source, Night& night, std::string& klass) {
-  const auto heard = [&](const char* what, const auto& tell) {
-    return [&night, &klass, what, &tell](const Tally& tally) {
-      klass = tally.device.klass;
-      if (!tally.left_out.empty()) night.notes.push_back(left_unchecked(what, tally));
-      tell(tally);
-    };
-  };
-  const auto timed = [&](RunOptions run, const Deadline& deadline) {
+  const auto check = [&](RunOptions run, const Deadline& deadline, const char* what,
+                         const std::function<void(const Tally&)>& tell) {
     run.deadline = deadline;
     run.row_share_s = options.row_share_s();
     run.order_seed = draw_order_seed();
-    return run;
+    return exit_of(calls, [&] {
+      const Tally tally = check_suites(run, source);
+      klass = tally.device.klass;
+      if (what && !tally.left_out.empty()) night.notes.push_back(left_unchecked(what, tally));
+      tell(tally);
+      return tally.exit();
+    });
   };
-  night.exits.verify = exit_of(calls, [&] {
-    return check(timed(verify_options(options, Task::verify), hours.until(kVerified)), source,
-                 heard("Verification", calls.verified));
-  });
+  night.exits.verify = check(verify_options(options, Task::verify), hours.until(kVerified),
+                             "Verification", calls.verified);
   if (options.sample_seed != 0) {
     night.notes.push_back(fmt::format(
         "Further rows of large outputs were compared with the truth, drawn by sample seed {}.",
         options.sample_seed));
   }
   if (night.exits.verify == Exit::ok && options.sample_seed != 0 && judges_own_kernels(options)) {
-    night.notes.push_back(what_was_drawn(options));
+    const RunOptions drawn = drawn_options(options);
+    night.notes.push_back(fmt::format(
+        "Cases of suite tiny were verified with another number of tokens, too: `moegate verify{}`.",
+        repeating_flags(drawn, kSelectionGroup)));
     // As many of them, in random order, as there is time for.
-    night.exits.verify = exit_of(calls, [&] {
-      return check(timed(drawn_options(options), hours.during(kDrawn)), source, calls.verified);
-    });
+    night.exits.verify = check(drawn, hours.during(kDrawn), nullptr, calls.verified);
   }
   if (night.exits.verify == Exit::interrupted) return;
-  night.exits.controls = exit_of(calls, [&] {
-    return check(timed(verify_options(options, Task::controls), hours.until(kSpoilt)), source,
-                 heard("The negative controls", calls.spoilt));
-  });
+  night.exits.controls = check(verify_options(options, Task::controls), hours.until(kSpoilt),
+                               "The negative controls", calls.spoilt);
 }
 
 /// What baselines and candidates say of the suites before they are measured. Kernels from elsewhere
@@ -150,10 +133,8 @@ bool may_be_replayed(const RunOptions& run, const KnownOf& known) {
 void measure(const NightOptions& options, const NightCalls& calls, const Hours& hours,
              const std::string& klass, WorkerSource& source, Night& night, GateTime& time) {
   night.exits.run = exit_of(calls, [&] {
-    const auto now = std::chrono::system_clock::now();
-    const std::string stamp =
-        fmt::format("{:%Y%m%dT%H%M%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
-    RunOptions run = run_options(options, stamp);
+    RunOptions run =
+        run_options(options, fmt::format("{:%Y%m%dT%H%M%SZ}", fmt::gmtime(std::time(nullptr))));
     const KnownOf known = known_of(options, klass);
     run.deadline = hours.until(may_be_replayed(run, known) ? kMeasured : 1 - kCanaries);
     run.row_share_s = options.row_share_s();
