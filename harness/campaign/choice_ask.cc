@@ -99,6 +99,18 @@ void add_switches(const Chooser& chooser, const Case& one, const Registry& regis
   }
 }
 
+/// The name of a cell without its tokens.
+std::string series_of(const Chosen& a) {
+  Case base = a.spec;
+  base.params.erase("tokens");
+  if (a.choice.runs.params.empty()) return base.key() + " " + a.variant;
+  std::string name = tile_shape(a.spec).name();
+  for (const char* param : {"routing", "launch", "cache"}) {
+    name += fmt::format(",{}={}", param, a.spec.get(param));
+  }
+  return name;
+}
+
 }  // namespace
 
 RunOptions checking_run(RunOptions run, const Registry& registry, bool elsewhere) {
@@ -164,22 +176,6 @@ std::vector<std::pair<int, int>> switches(const std::map<int, std::string>& entr
   }
   return pairs;
 }
-
-namespace {
-
-/// The name of a cell without its tokens.
-std::string series_of(const Chosen& a) {
-  Case base = a.spec;
-  base.params.erase("tokens");
-  if (a.choice.runs.params.empty()) return base.key() + " " + a.variant;
-  std::string name = tile_shape(a.spec).name();
-  for (const char* param : {"routing", "launch", "cache"}) {
-    name += fmt::format(",{}={}", param, a.spec.get(param));
-  }
-  return name;
-}
-
-}  // namespace
 
 Cells cells_of(const std::vector<Chosen>& all, Plan& plan) {
   plan.cases.clear();

@@ -92,14 +92,6 @@ std::string yardstick_of(const Hello& hello, const std::string& op) {
   return at == hello.operators.end() ? "" : at->yardstick;
 }
 
-}  // namespace
-
-void check_cases(const std::vector<Case>& cases, Worker& worker) {
-  ask_about_all(worker, cases.size(), [&](size_t i, CaseQuestion& q) { q.spec = cases[i]; });
-}
-
-namespace {
-
 /// A pattern without the marks of exactly().
 std::string plain_name(std::string pattern) {
   std::erase_if(pattern, [](char c) { return c == '^' || c == '$' || c == '\\'; });
@@ -117,48 +109,9 @@ void add_configuration(const std::string& name, const Hello& hello,
   }
 }
 
-}  // namespace
-
-std::vector<PlannedCase> matching_cases(const RunOptions& options, std::vector<Case> cases,
-                                        const Hello& hello) {
-  const Pattern kernel = compile_pattern("--variant", options.variant);
-  std::vector<PlannedCase> planned;
-  planned.reserve(cases.size());
-  std::map<std::string, std::vector<std::string>> variants;  // by operator
-  for (const VariantDescription& v : hello.variants) {
-    const bool hidden =
-        is_configuration(v.name) && options.variant.find(family_of(v.name)) == std::string::npos;
-    if (!hidden && kernel.found_in(v.name)) variants[v.op].push_back(v.name);
-  }
-  add_configuration(plain_name(options.variant), hello, variants);
-  for (Case& c : cases) {
-    const std::vector<std::string>& of_op = variants[c.op];
-    planned.push_back({std::move(c), of_op});
-  }
-  return planned;
-}
-
-int shard_of(const Case& c, int shards) {
-  Case cold = c;
-  cold.params["cache"] = "cold";
-  const std::string key = cold.key();
-  return static_cast<int>(hash_bytes(key.data(), key.size()) % static_cast<uint64_t>(shards));
-}
-
-namespace {
-
 bool is_mine(const Case& c, const RunOptions& options) {
   return options.shards == 1 || shard_of(c, options.shards) == options.shard;
 }
-
-}  // namespace
-
-std::vector<PlannedCase> part_of(std::vector<PlannedCase> planned, const RunOptions& options) {
-  std::erase_if(planned, [&](const PlannedCase& p) { return !is_mine(p.spec, options); });
-  return planned;
-}
-
-namespace {
 
 /// "--filter 'x', --variant 'y'" of those that were given, a variant by its name where that is all.
 std::string selected_by(const RunOptions& options) {
@@ -205,21 +158,6 @@ Plan plan_of(std::vector<PlannedCase> planned, const RunOptions& options, const 
   return mine;
 }
 
-}  // namespace
-
-Plan select_rows(const RunOptions& options, std::vector<Case> cases, const Hello& hello) {
-  return plan_of(matching_cases(options, std::move(cases), hello), options, hello);
-}
-
-void check_on_device(const Plan& plan, Worker& worker) {
-  ask_about_all(worker, plan.cases.size(), [&](size_t i, CaseQuestion& q) {
-    q.spec = plan.cases[i].spec;
-    q.resolve = true;
-  });
-}
-
-namespace {
-
 /// A case says of a bad value where its suite is; one of an axis stands on the command line.
 std::string blame_axes(const std::string& error, const Axes& axes) {
   constexpr std::string_view kThere = "; change it there";
@@ -236,6 +174,52 @@ std::string blame_axes(const std::string& error, const Axes& axes) {
 }
 
 }  // namespace
+
+void check_cases(const std::vector<Case>& cases, Worker& worker) {
+  ask_about_all(worker, cases.size(), [&](size_t i, CaseQuestion& q) { q.spec = cases[i]; });
+}
+
+std::vector<PlannedCase> matching_cases(const RunOptions& options, std::vector<Case> cases,
+                                        const Hello& hello) {
+  const Pattern kernel = compile_pattern("--variant", options.variant);
+  std::vector<PlannedCase> planned;
+  planned.reserve(cases.size());
+  std::map<std::string, std::vector<std::string>> variants;  // by operator
+  for (const VariantDescription& v : hello.variants) {
+    const bool hidden =
+        is_configuration(v.name) && options.variant.find(family_of(v.name)) == std::string::npos;
+    if (!hidden && kernel.found_in(v.name)) variants[v.op].push_back(v.name);
+  }
+  add_configuration(plain_name(options.variant), hello, variants);
+  for (Case& c : cases) {
+    const std::vector<std::string>& of_op = variants[c.op];
+    planned.push_back({std::move(c), of_op});
+  }
+  return planned;
+}
+
+int shard_of(const Case& c, int shards) {
+  Case cold = c;
+  cold.params["cache"] = "cold";
+  const std::string key = cold.key();
+  return static_cast<int>(hash_bytes(key.data(), key.size()) % static_cast<uint64_t>(shards));
+}
+
+std::vector<PlannedCase> part_of(std::vector<PlannedCase> planned, const RunOptions& options) {
+  std::erase_if(planned, [&](const PlannedCase& p) { return !is_mine(p.spec, options); });
+  return planned;
+}
+
+Plan select_rows(const RunOptions& options, std::vector<Case> cases, const Hello& hello) {
+  return plan_of(matching_cases(options, std::move(cases), hello), options, hello);
+}
+
+void check_on_device(const Plan& plan, Worker& worker) {
+  ask_about_all(worker, plan.cases.size(), [&](size_t i, CaseQuestion& q) {
+    q.spec = plan.cases[i].spec;
+    q.resolve = true;
+  });
+}
 
 Plan make_plan(const RunOptions& options, Worker& worker) {
   try {

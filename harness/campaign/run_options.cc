@@ -323,6 +323,12 @@ std::optional<RunOptions> options_of(const RunInfo& run) {
   }
 }
 
+/// The rows alone: the profiler decides how they are launched.
+std::string profiled_command(RunOptions options) {
+  options.case_timeout_s = RunOptions().case_timeout_s;  // a profiler makes them take longer
+  return fmt::format("moegate run{} --profile", repeating_flags(options, kSelectionGroup));
+}
+
 }  // namespace
 
 std::string repeat_command(const RunInfo& run, const std::string& db) {
@@ -345,16 +351,6 @@ std::string absent_shard_command(const RunInfo& run, int shard) {
 std::string run_command(const RunOptions& options) {
   return fmt::format("moegate run{} --db {}", repeating_flags(options, ""), shell_word(options.db));
 }
-
-namespace {
-
-/// The rows alone: the profiler decides how they are launched.
-std::string profiled_command(RunOptions options) {
-  options.case_timeout_s = RunOptions().case_timeout_s;  // a profiler makes them take longer
-  return fmt::format("moegate run{} --profile", repeating_flags(options, kSelectionGroup));
-}
-
-}  // namespace
 
 std::string nsys_command(const RunOptions& options, const std::string& report) {
   return fmt::format(

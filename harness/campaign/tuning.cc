@@ -134,6 +134,22 @@ Table tune_table(const std::vector<TilePick>& picks) {
   return table;
 }
 
+Tally measure_narrowed(Store& store, Prepared prepared, int64_t resume, int rounds,
+                       const Narrowed& again) {
+  const InterruptGuard guard;
+  Recording recording(store, std::move(prepared), "moegate tune");
+  recording.begin(resume);
+  const std::vector<RowName> rows = recording.plan().rows();
+  std::set<RowName> names(rows.begin(), rows.end());
+  for (int round = 0; round < rounds && !InterruptGuard::interrupted(); ++round) {
+    Progress progress(names.size());
+    recording.round(round, names, progress);
+    if (round == 0) names = again(recording.run(), rows);
+  }
+  recording.finish(InterruptGuard::interrupted());
+  return recording.tally();
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -202,26 +218,6 @@ std::set<RowName> contending(const std::vector<TileRow>& rows, const TunedCases&
   }
   return again;
 }
-
-}  // namespace
-
-Tally measure_narrowed(Store& store, Prepared prepared, int64_t resume, int rounds,
-                       const Narrowed& again) {
-  const InterruptGuard guard;
-  Recording recording(store, std::move(prepared), "moegate tune");
-  recording.begin(resume);
-  const std::vector<RowName> rows = recording.plan().rows();
-  std::set<RowName> names(rows.begin(), rows.end());
-  for (int round = 0; round < rounds && !InterruptGuard::interrupted(); ++round) {
-    Progress progress(names.size());
-    recording.round(round, names, progress);
-    if (round == 0) names = again(recording.run(), rows);
-  }
-  recording.finish(InterruptGuard::interrupted());
-  return recording.tally();
-}
-
-namespace {
 
 /// "routing: uniform; launch: graph": what the cases of a shape have in common.
 std::string conditions_of(const TunedCases& cases, const std::string& shape) {
