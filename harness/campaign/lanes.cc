@@ -12,22 +12,20 @@
 namespace moegate {
 namespace {
 
-void check_alike(const std::vector<std::pair<std::string, const Hello*>>& opened) {
-  const auto& [first, one] = opened.front();
-  for (const auto& [device, other] : opened) {
-    if (other->device.klass != one->device.klass) {
-      usage_error(
-          "--device {}: this device has class {}, and {} has class {}, so their times cannot be "
-          "compared; measure on each device alone",
-          device, other->device.klass, first, one->device.klass);
-    }
-    if (other->timer != one->timer) {
-      throw Error(Exit::environment,
-                  fmt::format("--device {}: its timer is {}, and the timer of {} is {}{}; give "
-                              "--timer event, or measure on one device",
-                              device, other->timer, first, one->timer,
-                              other->timer_note.empty() ? "" : ": " + other->timer_note));
-    }
+void check_alike(WorkerSeat& first, WorkerSeat& second) {
+  const Hello &one = first.worker().hello(), &other = second.worker().hello();
+  if (other.device.klass != one.device.klass) {
+    usage_error(
+        "--device {}: this device has class {}, and {} has class {}, so their times cannot be "
+        "compared; measure on each device alone",
+        second.device(), other.device.klass, first.device(), one.device.klass);
+  }
+  if (other.timer != one.timer) {
+    throw Error(Exit::environment,
+                fmt::format("--device {}: its timer is {}, and the timer of {} is {}{}; give "
+                            "--timer event, or measure on one device",
+                            second.device(), other.timer, first.device(), one.timer,
+                            other.timer_note.empty() ? "" : ": " + other.timer_note));
   }
 }
 
@@ -140,13 +138,10 @@ Lanes::Lanes(WorkerSource& source, const WorkerOptions& options, std::shared_ptr
 void Lanes::open() {
   each([this](size_t lane) { seats_[lane].worker(); });
   if (!several()) return;
-  std::vector<std::pair<std::string, const Hello*>> opened;
   for (WorkerSeat& seat : seats_) {
-    const Hello& hello = seat.worker().hello();
-    opened.emplace_back(seat.device(), &hello);
-    uuids_[gpu_number(seat.device())] = hello.device.uuid;
+    check_alike(seats_.front(), seat);
+    uuids_[gpu_number(seat.device())] = seat.worker().hello().device.uuid;
   }
-  check_alike(opened);
 }
 
 void Lanes::each(const std::function<void(size_t lane)>& work) {
