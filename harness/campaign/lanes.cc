@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/campaign/lanes.h"
 
+#include <boost/asio/packaged_task.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+
 #include <algorithm>
+#include <future>
 #include <utility>
 
 #include "harness/base/environment.h"
@@ -102,24 +107,6 @@ void Turn::unlock() {
   mutex_.unlock();
 }
 
-std::future<void> LaneThread::start(std::function<void()> work) {
-  const std::lock_guard lock(mutex_);
-  work_ = std::packaged_task<void()>(std::move(work));
-  std::future<void> end = work_.get_future();
-  given_.notify_one();
-  return end;
-}
-
-void LaneThread::serve(const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
-  while (given_.wait(lock, stop, [this] { return work_.valid(); })) {
-    std::packaged_task<void()> work = std::exchange(work_, {});
-    lock.unlock();
-    work();
-    lock.lock();
-  }
-}
-
 Lanes::Lanes(WorkerSource& source, const WorkerOptions& options, std::shared_ptr<Dealer> dealer)
     : dealer_(std::move(dealer)) {
   const std::vector<std::string> devices = devices_of(options.device);
@@ -131,7 +118,7 @@ Lanes::Lanes(WorkerSource& source, const WorkerOptions& options, std::shared_ptr
     own.device = devices[lane];
     own.cpus = shares[lane];
     seats_.emplace_back(source, own, turn_.get());
-    if (turn_) threads_.push_back(std::make_unique<LaneThread>());
+    if (turn_) threads_.push_back(std::make_shared<boost::asio::thread_pool>(1));
   }
 }
 
@@ -152,15 +139,16 @@ void Lanes::each(const std::function<void(size_t lane)>& work) {
   }
   std::vector<std::future<void>> ends;
   for (const size_t lane : live) {
-    ends.push_back(threads_[lane]->start([this, lane, &work] {
-      const std::lock_guard mine(*turn_);
-      try {
-        work(lane);
-      } catch (...) {
-        *failed_ = true;
-        throw;
-      }
-    }));
+    ends.push_back(
+        boost::asio::post(*threads_[lane], std::packaged_task<void()>([this, lane, &work] {
+          const std::lock_guard mine(*turn_);
+          try {
+            work(lane);
+          } catch (...) {
+            *failed_ = true;
+            throw;
+          }
+        })));
   }
   for (const std::future<void>& end : ends) end.wait();  // all of them, before one throws
   for (std::future<void>& end : ends) end.get();

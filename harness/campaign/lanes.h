@@ -6,11 +6,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
-#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,6 +19,10 @@
 
 #include "harness/campaign/plan.h"
 #include "harness/worker/worker.h"
+
+namespace boost::asio {
+class thread_pool;
+}
 
 namespace moegate {
 
@@ -139,23 +141,6 @@ class WorkerSeat {
   std::unique_ptr<Worker> worker_;
 };
 
-/// A thread that waits for something to do. A worker dies with the thread that started it
-/// (PR_SET_PDEATHSIG), so a lane's has to last as long as the lane.
-class LaneThread {
- public:
-  LaneThread() : thread_([this](const std::stop_token& stop) { serve(stop); }) {}
-  /// Of a thread that is idle. What the work throws, the future does.
-  std::future<void> start(std::function<void()> work);
-
- private:
-  void serve(const std::stop_token& stop);
-
-  std::mutex mutex_;
-  std::condition_variable_any given_;
-  std::packaged_task<void()> work_;
-  std::jthread thread_;  // last: it uses the others
-};
-
 class Lanes {
  public:
   /// Both sides of a comparison share a dealer. Throws Error(usage) as devices_of() does.
@@ -189,9 +174,10 @@ class Lanes {
   std::map<int, std::string> uuids_;
   std::unique_ptr<std::atomic<bool>> failed_ = std::make_unique<std::atomic<bool>>(false);
   // Of several lanes; the workers in the seats end before them. Seats point to the turn, which
-  // stays where it is when lanes are moved.
+  // stays where it is when lanes are moved. Each pool is one thread: a worker dies with the thread
+  // that started it (PR_SET_PDEATHSIG), so a lane's has to last as long as the lane.
   std::unique_ptr<Turn> turn_;
-  std::vector<std::unique_ptr<LaneThread>> threads_;
+  std::vector<std::shared_ptr<boost::asio::thread_pool>> threads_;
   std::vector<WorkerSeat> seats_;
 };
 
