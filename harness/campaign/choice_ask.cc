@@ -26,17 +26,15 @@ int tokens_of(const Case& c) {
   return static_cast<int>(c.get_int("tokens", 0, std::numeric_limits<int>::max()));
 }
 
-/// A configuration without the variant that it is of: "BLOCK=64", "swap_ab/splits=4 block=16".
-std::string short_name(const Configuration& config) {
-  std::string name = config.variant.substr(family_of(config.variant).size());
-  for (const auto& [key, value] : config.params) name += fmt::format(" {}={}", key, value);
-  return name;
-}
-
 std::string group_of(const Configuration& config) {
   std::string group;
-  for (const auto& [key, value] : config.params) group += fmt::format("{}={} ", key, value);
+  for (const auto& [key, value] : config.params) group += fmt::format(" {}={}", key, value);
   return group;
+}
+
+/// A configuration without the variant that it is of: "BLOCK=64", "swap_ab/splits=4 block=16".
+std::string short_name(const Configuration& config) {
+  return config.variant.substr(family_of(config.variant).size()) + group_of(config);
 }
 
 const Chooser& chooser_of(const std::string& op, const std::string& variant, Backend backend) {

@@ -89,13 +89,13 @@ std::string keep_program(const std::string& folder, const KernelFiles& kernels) 
     fs::create_directories(filling / "bin");
     fs::copy_file(self, filling / "bin" / "moegate");
     const fs::path installed = place_of(self).parent_path().parent_path();
-    if (fs::is_directory(installed / "lib")) {
-      fs::copy(installed / "lib", filling / "lib", fs::copy_options::recursive);
-    }
+    const auto keep = [&](const char* name) {
+      if (!fs::is_directory(installed / name)) return;
+      fs::copy(installed / name, filling / name, fs::copy_options::recursive);
+    };
+    keep("lib");
     if (!kernels.given.empty()) {
-      if (fs::is_directory(installed / "python")) {
-        fs::copy(installed / "python", filling / "python", fs::copy_options::recursive);
-      }
+      keep("python");
       keep_kernels(kernels, filling / kKernels);
     }
     fs::rename(filling, kept);
@@ -247,24 +247,25 @@ void keep_kernels(const KernelFiles& files, const fs::path& folder) {
     fs::create_directories(folder / std::to_string(i));
     std::ofstream(folder / std::to_string(i) / kRootMark).flush();
   }
+  const auto copy = [&](const fs::path& file, const std::string& kept) {
+    fs::create_directories((folder / kept).parent_path());
+    fs::copy_file(file, folder / kept, fs::copy_options::skip_existing);
+  };
   KeptList list;
   for (const LoadedFile& file : files.loaded) {
     KeptFile entry{file, kept_name(file.path, roots)};
     entry.imported = std::ranges::count(files.imported, file.path, &LoadedFile::path) > 0;
     if (!is_file(file.path)) entry.kept.clear();
     if (!entry.kept.empty()) {
-      fs::create_directories((folder / entry.kept).parent_path());
-      fs::copy_file(file.path, folder / entry.kept, fs::copy_options::skip_existing);
+      copy(file.path, entry.kept);
       if (!file.as.empty()) keep_link(file.as, roots, folder);
     }
     list.files.push_back(std::move(entry));
   }
   for (const std::string& given : files.given) {
     const fs::path real = fs::weakly_canonical(given);
-    const std::string kept = kept_name(real.string(), roots);
-    fs::create_directories((folder / kept).parent_path());
-    fs::copy_file(real, folder / kept, fs::copy_options::skip_existing);
-    list.given.push_back(kept);
+    list.given.push_back(kept_name(real.string(), roots));
+    copy(real, list.given.back());
   }
   write_list(folder, list);
 }

@@ -336,9 +336,8 @@ void Recording::finish(bool interrupted) {
   if (!interrupted && (cut_ || behind_)) tally_.left_out = left_out();
   tally_.kernels.loaded = tally_.kernels.imported;
   for (const auto& [path, file] : loaded_) {
-    if (std::ranges::find(tally_.kernels.imported, path, &LoadedFile::path) ==
-        tally_.kernels.imported.end())
-      tally_.kernels.loaded.push_back(file);
+    const bool known = std::ranges::count(tally_.kernels.imported, path, &LoadedFile::path) > 0;
+    if (!known) tally_.kernels.loaded.push_back(file);
   }
   sort_failures(tally_);
   finished_ = true;

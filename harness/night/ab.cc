@@ -113,6 +113,12 @@ PreparedAb prepare_ab(AbOptions options, WorkerSource& source) {
 
 namespace {
 
+std::set<RowName> names(const std::vector<CaseId>& ids) {
+  std::set<RowName> rows;
+  for (const CaseId& id : ids) rows.insert({id.key, id.variant});
+  return rows;
+}
+
 /// Says which rows are measured next, and judges.
 class AbSession {
  public:
@@ -132,7 +138,6 @@ class AbSession {
   bool is_off(const Side& base, const Side& head) const;
   void compare_outputs();
   std::vector<PairedQuestion> pairs(const std::vector<CaseId>& ids, int first, int last) const;
-  std::set<RowName> names(const std::vector<CaseId>& ids) const;
   std::vector<CaseId> screen(const std::vector<CaseId>& ids, int rounds);
   /// Suspects that were measured in the rounds [first, last).
   struct Batch {
@@ -151,12 +156,6 @@ class AbSession {
   std::set<RowName> left_out_;
   Comparison result_;
 };
-
-std::set<RowName> AbSession::names(const std::vector<CaseId>& ids) const {
-  std::set<RowName> rows;
-  for (const CaseId& id : ids) rows.insert({id.key, id.variant});
-  return rows;
-}
 
 /// Leaves out suspects that were not measured in two rounds: the time may have been up before a
 /// round was over.

@@ -79,19 +79,14 @@ std::vector<CaseVerdict*> asked_rows(GateResult& result, WhyMode mode) {
   return rows;
 }
 
-/// So many rows of both sides there is time for: a process takes some seconds to start, and a row
-/// some forty passes.
-size_t rows_in_time(size_t rows, const Deadline& deadline) {
-  constexpr double kStart = 5, kRow = 3;
-  return deadline.within(deadline.left() - 2 * kStart).affords(rows, 2 * kRow);
-}
-
 /// Counts the rows on both sides, one process of each, one after the other; why it could not, in a
 /// clause, or nothing.
 std::string count_both(Store& store, const Compared& compared,
                        const std::vector<CaseVerdict*>& rows, const Deadline& deadline,
                        WorkerSource& source) {
-  const size_t fit = rows_in_time(rows.size(), deadline);
+  // A process takes some seconds to start, and a row some forty passes.
+  constexpr double kStart = 5, kRow = 3;
+  const size_t fit = deadline.within(deadline.left() - 2 * kStart).affords(rows.size(), 2 * kRow);
   if (fit == 0) return "there was no time left";
   const std::span worst(rows.data(), fit);
   say("counting what both sides did: {} rows\n", fit);
