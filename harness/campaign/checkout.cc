@@ -50,48 +50,6 @@ int64_t changed_ns(const struct stat& facts) {
   return facts.st_ctim.tv_sec * kNanoseconds + facts.st_ctim.tv_nsec;
 }
 
-}  // namespace
-
-std::string list_files(const fs::path& folder) {
-  FileList files;
-  std::error_code error;
-  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
-       at.increment(error)) {
-    const std::string name = at->path().filename();
-    if (name == ".git" || name == "__pycache__") {
-      at.disable_recursion_pending();
-      continue;
-    }
-    struct stat facts {};
-    if (lstat(at->path().c_str(), &facts) != 0 || S_ISDIR(facts.st_mode)) continue;
-    std::string path = at->path().lexically_relative(folder);
-    std::ranges::replace(path, '\n', '?');
-    files[path] = fmt::format("{} {}", facts.st_size, changed_ns(facts));
-  }
-  return text_of(files);
-}
-
-std::string first_difference(const std::string& before, const std::string& now) {
-  if (before == now) return "";
-  const auto old = by_path(before), files = by_path(now);
-  for (const auto& [path, said] : files) {
-    const auto known = old.find(path);
-    if (known == old.end() || known->second != said) return path;
-  }
-  for (const auto& [path, said] : old) {
-    if (!files.contains(path)) return path;
-  }
-  return "";
-}
-
-std::string with_added(const std::string& before, const std::string& now) {
-  FileList all = by_path(before);
-  all.merge(by_path(now));
-  return text_of(all);
-}
-
-namespace {
-
 // A home folder of its own for each checkout: caches, temporary files and packages that are
 // installed for the user go there, and what else the user's home has is linked into it.
 
@@ -365,6 +323,44 @@ std::string of_others(const Checkout& own, const Checkout& other, const Loads& l
 }
 
 }  // namespace
+
+std::string list_files(const fs::path& folder) {
+  FileList files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    const std::string name = at->path().filename();
+    if (name == ".git" || name == "__pycache__") {
+      at.disable_recursion_pending();
+      continue;
+    }
+    struct stat facts {};
+    if (lstat(at->path().c_str(), &facts) != 0 || S_ISDIR(facts.st_mode)) continue;
+    std::string path = at->path().lexically_relative(folder);
+    std::ranges::replace(path, '\n', '?');
+    files[path] = fmt::format("{} {}", facts.st_size, changed_ns(facts));
+  }
+  return text_of(files);
+}
+
+std::string first_difference(const std::string& before, const std::string& now) {
+  if (before == now) return "";
+  const auto old = by_path(before), files = by_path(now);
+  for (const auto& [path, said] : files) {
+    const auto known = old.find(path);
+    if (known == old.end() || known->second != said) return path;
+  }
+  for (const auto& [path, said] : old) {
+    if (!files.contains(path)) return path;
+  }
+  return "";
+}
+
+std::string with_added(const std::string& before, const std::string& now) {
+  FileList all = by_path(before);
+  all.merge(by_path(now));
+  return text_of(all);
+}
 
 fs::path cache_of_repository(const std::string& root) {
   const fs::path home = environment("HOME");

@@ -63,62 +63,6 @@ std::set<RowName> runner_up(const std::vector<ChoicePart>& parts, const Grouped&
   return next;
 }
 
-}  // namespace
-
-std::set<RowName> finalists(const std::vector<ChoicePart>& parts, const Microseconds& screened) {
-  std::set<RowName> left;
-  for (const ChoicePart& part : parts) left.insert(part.shipped.row);
-  const Grouped groups = grouped(parts, screened, 1);
-  const auto us = [&](const ChoiceOption* option) {
-    const auto at = screened.find(option->row);
-    return at == screened.end() ? std::numeric_limits<double>::infinity() : at->second[0];
-  };
-  std::map<std::string, double> sums;
-  for (const auto& [name, operators] : groups) {
-    for (const auto& rows : operators) sums[name] += us(*std::ranges::min_element(rows, {}, us));
-  }
-  double least = std::numeric_limits<double>::infinity();
-  for (const auto& [name, sum] : sums) least = std::min(least, sum);
-  for (const auto& [name, operators] : groups) {
-    if (sums[name] > (1 + kContends) * least) continue;
-    for (const auto& rows : operators) {
-      const double fastest = us(*std::ranges::min_element(rows, {}, us));
-      for (const ChoiceOption* option : rows) {
-        if (us(option) <= (1 + kContends) * fastest) left.insert(option->row);
-      }
-    }
-  }
-  if (left.size() == parts.size()) left.merge(runner_up(parts, groups, us));
-  return left;
-}
-
-ChoiceTimes choice_times(const std::vector<ChoicePart>& parts, const Microseconds& times) {
-  const size_t rounds = times.at(parts.at(0).shipped.row).size();
-  const auto sum_into = [&](Alternative& sum, const ChoiceOption& option) {
-    sum.name += (sum.name.empty() ? "" : " + ") + option.name;
-    sum.us.resize(rounds);
-    for (size_t i = 0; i < rounds; ++i) sum.us[i] += times.at(option.row)[i];
-  };
-  ChoiceTimes result;
-  for (const ChoicePart& part : parts) sum_into(result.shipped, part.shipped);
-  for (const auto& [name, operators] : grouped(parts, times, rounds)) {
-    std::vector<Alternative> sums(1);
-    for (const auto& rows : operators) {
-      std::vector<Alternative> longer;
-      for (const Alternative& sum : sums) {
-        for (const ChoiceOption* option : rows) sum_into(longer.emplace_back(sum), *option);
-      }
-      sums = std::move(longer);
-    }
-    for (Alternative& sum : sums) {
-      if (sum.name != result.shipped.name) result.others.push_back(std::move(sum));
-    }
-  }
-  return result;
-}
-
-namespace {
-
 /// What a run says of its rows.
 struct RowTimes {
   Microseconds times;             // of rows whose every result is a measurement
@@ -283,6 +227,58 @@ void write(Store& store, const ChoiceReport& report) {
 }
 
 }  // namespace
+
+std::set<RowName> finalists(const std::vector<ChoicePart>& parts, const Microseconds& screened) {
+  std::set<RowName> left;
+  for (const ChoicePart& part : parts) left.insert(part.shipped.row);
+  const Grouped groups = grouped(parts, screened, 1);
+  const auto us = [&](const ChoiceOption* option) {
+    const auto at = screened.find(option->row);
+    return at == screened.end() ? std::numeric_limits<double>::infinity() : at->second[0];
+  };
+  std::map<std::string, double> sums;
+  for (const auto& [name, operators] : groups) {
+    for (const auto& rows : operators) sums[name] += us(*std::ranges::min_element(rows, {}, us));
+  }
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& [name, sum] : sums) least = std::min(least, sum);
+  for (const auto& [name, operators] : groups) {
+    if (sums[name] > (1 + kContends) * least) continue;
+    for (const auto& rows : operators) {
+      const double fastest = us(*std::ranges::min_element(rows, {}, us));
+      for (const ChoiceOption* option : rows) {
+        if (us(option) <= (1 + kContends) * fastest) left.insert(option->row);
+      }
+    }
+  }
+  if (left.size() == parts.size()) left.merge(runner_up(parts, groups, us));
+  return left;
+}
+
+ChoiceTimes choice_times(const std::vector<ChoicePart>& parts, const Microseconds& times) {
+  const size_t rounds = times.at(parts.at(0).shipped.row).size();
+  const auto sum_into = [&](Alternative& sum, const ChoiceOption& option) {
+    sum.name += (sum.name.empty() ? "" : " + ") + option.name;
+    sum.us.resize(rounds);
+    for (size_t i = 0; i < rounds; ++i) sum.us[i] += times.at(option.row)[i];
+  };
+  ChoiceTimes result;
+  for (const ChoicePart& part : parts) sum_into(result.shipped, part.shipped);
+  for (const auto& [name, operators] : grouped(parts, times, rounds)) {
+    std::vector<Alternative> sums(1);
+    for (const auto& rows : operators) {
+      std::vector<Alternative> longer;
+      for (const Alternative& sum : sums) {
+        for (const ChoiceOption* option : rows) sum_into(longer.emplace_back(sum), *option);
+      }
+      sums = std::move(longer);
+    }
+    for (Alternative& sum : sums) {
+      if (sum.name != result.shipped.name) result.others.push_back(std::move(sum));
+    }
+  }
+  return result;
+}
 
 const char* name_of(RegretFinding finding) {
   return text_of(finding).name;

@@ -29,6 +29,80 @@ fs::path folder_of(const std::string& program) {
   return fs::absolute(program).parent_path().parent_path();
 }
 
+constexpr const char* kList = "files.json";
+/// Files of a checkout are named by their paths below the folder that has this (root_of()
+/// in plugin/loaded_files.h).
+constexpr const char* kRootMark = ".git";
+
+/// A line of the list.
+struct KeptFile : LoadedFile {
+  std::string kept;       // its path in the folder; empty: only its content is known
+  bool imported = false;  // before the first row
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(KeptFile, path, name, hash, kept, imported)
+
+struct KeptList {
+  std::vector<std::string> given;  // paths in the folder
+  std::vector<KeptFile> files;
+  bool settled = false;  // they were loaded from here
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(KeptList, given, files, settled)
+
+KeptList read_list(const fs::path& folder) {
+  const fs::path path = folder / kList;
+  if (!is_file(path)) return {};
+  return parse_json(path.string(), read_file(path)).get<KeptList>();
+}
+
+void write_list(const fs::path& folder, const KeptList& list) {
+  write_file_atomically(folder / kList, nlohmann::json(list).dump(1) + "\n");
+}
+
+/// The folders that the given files are named below, with a final slash, each once.
+std::vector<std::string> roots_of(const KernelFiles& files) {
+  std::vector<std::string> roots;
+  for (const std::string& given : files.given) {
+    const fs::path real = fs::weakly_canonical(given);
+    std::string root = real.parent_path().string() + "/";
+    for (const LoadedFile& file : files.imported) {
+      const bool is_below = file.path == real && file.path.ends_with("/" + file.name);
+      if (is_below) root = file.path.substr(0, file.path.size() - file.name.size());
+    }
+    if (std::ranges::find(roots, root) == roots.end()) roots.push_back(root);
+  }
+  return roots;
+}
+
+/// Its path among what is kept, "0/bench/kernels.py"; empty: it is of no checkout, or an
+/// installed package.
+std::string kept_name(const std::string& path, const std::vector<std::string>& roots) {
+  for (size_t i = 0; i < roots.size(); ++i) {
+    if (!path.starts_with(roots[i])) continue;
+    const std::string name = path.substr(roots[i].size());
+    const bool is_package = ("/" + name).find("/site-packages/") != std::string::npos;
+    return is_package ? "" : std::to_string(i) + "/" + name;
+  }
+  return "";
+}
+
+/// A package may be a link to a folder of the same checkout, by which its files have their names.
+void keep_link(const std::string& as, const std::vector<std::string>& roots,
+               const fs::path& folder) {
+  const std::string name = kept_name(as, roots);
+  if (name.empty()) return;
+  const fs::path root = as.substr(0, as.size() - (name.size() - name.find('/') - 1));
+  fs::path link = root;
+  for (const fs::path& part : fs::path(as).lexically_relative(root)) {
+    link /= part;
+    if (!fs::is_symlink(link)) continue;
+    const fs::path to = fs::weakly_canonical(link), copy = folder / kept_name(link.string(), roots);
+    if (kept_name(to.string(), roots).empty() || fs::is_symlink(copy)) return;
+    fs::create_directories(copy.parent_path());
+    fs::create_symlink(to.lexically_relative(fs::weakly_canonical(link.parent_path())), copy);
+    return;
+  }
+}
+
 }  // namespace
 
 std::string program_hash(const std::string& path) {
@@ -162,84 +236,6 @@ void prune_programs(const fs::path& artifacts, size_t keep) {
   std::sort(kept.rbegin(), kept.rend());
   for (size_t i = keep; i < kept.size(); ++i) fs::remove_all(kept[i].second, ignored);
 }
-
-namespace {
-
-constexpr const char* kList = "files.json";
-/// Files of a checkout are named by their paths below the folder that has this (root_of()
-/// in plugin/loaded_files.h).
-constexpr const char* kRootMark = ".git";
-
-/// A line of the list.
-struct KeptFile : LoadedFile {
-  std::string kept;       // its path in the folder; empty: only its content is known
-  bool imported = false;  // before the first row
-};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(KeptFile, path, name, hash, kept, imported)
-
-struct KeptList {
-  std::vector<std::string> given;  // paths in the folder
-  std::vector<KeptFile> files;
-  bool settled = false;  // they were loaded from here
-};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(KeptList, given, files, settled)
-
-KeptList read_list(const fs::path& folder) {
-  const fs::path path = folder / kList;
-  if (!is_file(path)) return {};
-  return parse_json(path.string(), read_file(path)).get<KeptList>();
-}
-
-void write_list(const fs::path& folder, const KeptList& list) {
-  write_file_atomically(folder / kList, nlohmann::json(list).dump(1) + "\n");
-}
-
-/// The folders that the given files are named below, with a final slash, each once.
-std::vector<std::string> roots_of(const KernelFiles& files) {
-  std::vector<std::string> roots;
-  for (const std::string& given : files.given) {
-    const fs::path real = fs::weakly_canonical(given);
-    std::string root = real.parent_path().string() + "/";
-    for (const LoadedFile& file : files.imported) {
-      const bool is_below = file.path == real && file.path.ends_with("/" + file.name);
-      if (is_below) root = file.path.substr(0, file.path.size() - file.name.size());
-    }
-    if (std::ranges::find(roots, root) == roots.end()) roots.push_back(root);
-  }
-  return roots;
-}
-
-/// Its path among what is kept, "0/bench/kernels.py"; empty: it is of no checkout, or an
-/// installed package.
-std::string kept_name(const std::string& path, const std::vector<std::string>& roots) {
-  for (size_t i = 0; i < roots.size(); ++i) {
-    if (!path.starts_with(roots[i])) continue;
-    const std::string name = path.substr(roots[i].size());
-    const bool is_package = ("/" + name).find("/site-packages/") != std::string::npos;
-    return is_package ? "" : std::to_string(i) + "/" + name;
-  }
-  return "";
-}
-
-/// A package may be a link to a folder of the same checkout, by which its files have their names.
-void keep_link(const std::string& as, const std::vector<std::string>& roots,
-               const fs::path& folder) {
-  const std::string name = kept_name(as, roots);
-  if (name.empty()) return;
-  const fs::path root = as.substr(0, as.size() - (name.size() - name.find('/') - 1));
-  fs::path link = root;
-  for (const fs::path& part : fs::path(as).lexically_relative(root)) {
-    link /= part;
-    if (!fs::is_symlink(link)) continue;
-    const fs::path to = fs::weakly_canonical(link), copy = folder / kept_name(link.string(), roots);
-    if (kept_name(to.string(), roots).empty() || fs::is_symlink(copy)) return;
-    fs::create_directories(copy.parent_path());
-    fs::create_symlink(to.lexically_relative(fs::weakly_canonical(link.parent_path())), copy);
-    return;
-  }
-}
-
-}  // namespace
 
 void keep_kernels(const KernelFiles& files, const fs::path& folder) {
   const std::vector<std::string> roots = roots_of(files);
