@@ -5,13 +5,11 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 
-#include <algorithm>
 #include <future>
 #include <utility>
 
 #include "harness/base/environment.h"
 #include "harness/base/hash.h"
-#include "harness/base/subprocess.h"
 #include "harness/campaign/run_options.h"
 
 namespace moegate {
@@ -73,10 +71,6 @@ std::optional<PlannedCase> Dealer::steal() {
 void Dealer::put_back(PlannedCase planned, size_t lane) {
   std::string key = planned.spec.key();
   queues_[lane].push_front({std::move(planned), std::move(key)});
-}
-
-size_t Dealer::left() const {
-  return static_cast<size_t>(std::ranges::count(lost_, false));
 }
 
 bool Dealer::any() const {
@@ -152,10 +146,6 @@ void Lanes::each(const std::function<void(size_t lane)>& work) {
   }
   for (const std::future<void>& end : ends) end.wait();  // all of them, before one throws
   for (std::future<void>& end : ends) end.get();
-}
-
-bool Lanes::going_on() const {
-  return !*failed_ && !InterruptGuard::interrupted();
 }
 
 }  // namespace moegate

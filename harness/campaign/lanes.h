@@ -5,6 +5,7 @@
 // other care: there is one writer at a time.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <deque>
@@ -17,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "harness/base/subprocess.h"
 #include "harness/campaign/plan.h"
 #include "harness/worker/worker.h"
 
@@ -48,7 +50,8 @@ class Dealer {
 
   size_t lanes() const { return queues_.size(); }
   bool is_lost(size_t lane) const { return lost_[lane]; }
-  size_t left() const;  // lanes that are not lost
+  /// Lanes that are not lost.
+  size_t left() const { return static_cast<size_t>(std::ranges::count(lost_, false)); }
   /// Whether a lane that is not lost could be given a case of this round.
   bool any() const;
   /// Whether a case of this round is left, for whomever.
@@ -157,8 +160,7 @@ class Lanes {
   void retire() {
     for (WorkerSeat& seat : seats_) seat.retire();
   }
-  Dealer& dealer() { return *dealer_; }
-  const Dealer& dealer() const { return *dealer_; }
+  Dealer& dealer() const { return *dealer_; }
   const std::shared_ptr<Dealer>& shared_dealer() const { return dealer_; }
   /// By number; empty for one device, which needs none.
   const std::map<int, std::string>& uuids() const { return uuids_; }
@@ -167,7 +169,7 @@ class Lanes {
   /// others have seen that going_on() is false.
   void each(const std::function<void(size_t lane)>& work);
   /// False once a lane has failed or the user interrupted.
-  bool going_on() const;
+  bool going_on() const { return !*failed_ && !InterruptGuard::interrupted(); }
 
  private:
   std::shared_ptr<Dealer> dealer_;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "harness/campaign/git.h"
 #include "harness/campaign/run_options.h"
@@ -305,10 +304,6 @@ std::set<CaseId, CaseIdLess> Recording::left_out() {
     }
   }
   return rows;
-}
-
-size_t Recording::affordable(size_t rows, int rounds) const {
-  return options_.deadline.affords(rows, rounds * tally_.seconds_per_row);
 }
 
 void write_down_levels(Store& store, int64_t run) {

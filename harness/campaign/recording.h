@@ -125,7 +125,9 @@ class Recording {
   /// Rows without a result in any round, but for those that their variant cannot run.
   std::set<CaseId, CaseIdLess> left_out();
   /// How many of these rows there is time for, with so many rounds of each. 0 rows: unknown so far.
-  size_t affordable(size_t rows, int rounds) const;
+  size_t affordable(size_t rows, int rounds) const {
+    return options_.deadline.affords(rows, rounds * tally_.seconds_per_row);
+  }
   bool has_timed() const { return rows_ > 0; }
   /// The time was up: no row follows.
   bool is_cut() const { return cut_; }
