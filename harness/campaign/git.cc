@@ -77,10 +77,6 @@ void forget_git_environment() {
   }
 }
 
-std::string short_commit(const std::string& commit) {
-  return commit.substr(0, 12);
-}
-
 std::string checkout_around(const std::string& folder) {
   const Finished top = git(folder, {"rev-parse", "--show-toplevel"});
   return top.exit == 0 ? top.out : "";

@@ -25,7 +25,9 @@ bool is_changed(const std::string& root);
 void forget_git_environment();
 
 /// The start of a commit's hash, as people are shown it.
-std::string short_commit(const std::string& commit);
+inline std::string short_commit(const std::string& commit) {
+  return commit.substr(0, 12);
+}
 
 /// The root of the checkout that a folder is in; empty where it is in none.
 std::string checkout_around(const std::string& folder);

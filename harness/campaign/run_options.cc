@@ -56,18 +56,12 @@ int array_number(const char* flag, const char* name, const Environment& environm
   return *number;
 }
 
-/// Slurm states the step of an array only where it has one.
-int array_step(const Environment& environment) {
-  constexpr const char* kStep = "SLURM_ARRAY_TASK_STEP";
-  if (environment(kStep).empty()) return 1;
-  return std::max(1, array_number("--shard", kStep, environment));
-}
-
 std::pair<int, int> shard_of_task(const Environment& environment) {
   const auto number = [&](const char* name) { return array_number("--shard", name, environment); };
   const int id = number("SLURM_ARRAY_TASK_ID"), first = number("SLURM_ARRAY_TASK_MIN"),
             last = number("SLURM_ARRAY_TASK_MAX"), count = number("SLURM_ARRAY_TASK_COUNT");
-  const int step = array_step(environment);
+  constexpr const char* kStep = "SLURM_ARRAY_TASK_STEP";  // stated only where there is one
+  const int step = environment(kStep).empty() ? 1 : std::max(1, number(kStep));
   const bool whole = first <= id && id <= last && (id - first) % step == 0 &&
                      (last - first) / step + 1 == count && count <= kMostShards;
   if (!whole) {

@@ -77,12 +77,6 @@ std::string time_text(const TimePlan& plan) {
 
 namespace {
 
-std::string how_it_ended(const Tally& tally) {
-  if (!tally.interrupted) return "";
-  if (tally.resume.empty()) return " (interrupted)";
-  return fmt::format(" (interrupted; `{}` finishes it)", tally.resume);
-}
-
 /// Of a variant's cases the one with the smallest such batch.
 void note_invariance(const std::pair<std::string, std::string>& name, const Result& result,
                      Tally& tally) {
@@ -214,8 +208,11 @@ std::string summary(const Tally& tally, const std::string& what) {
     counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", n, name_of(status));
   }
   const std::string several = tally.gpus > 1 ? fmt::format("{} x ", tally.gpus) : "";
-  return fmt::format("{} on {}{}: {}{}", what, several, one_line(tally.device.name),
-                     counts.empty() ? "nothing" : counts, how_it_ended(tally));
+  std::string text = fmt::format("{} on {}{}: {}", what, several, one_line(tally.device.name),
+                                 counts.empty() ? "nothing" : counts);
+  if (!tally.interrupted) return text;
+  if (tally.resume.empty()) return text + " (interrupted)";
+  return fmt::format("{} (interrupted; `{}` finishes it)", text, tally.resume);
 }
 
 Tally check_suites(const RunOptions& options, WorkerSource& source) {

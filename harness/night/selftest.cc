@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "harness/base/hash.h"
 #include "harness/base/stats.h"
@@ -18,17 +17,13 @@
 namespace moegate {
 namespace {
 
-bool is_saboteur(const VariantDescription& variant) {
-  return variant.expected.status != Status::ok;
-}
-
 /// The rows of operators that have saboteurs.
 Plan with_saboteurs(Plan plan) {
-  std::set<std::string> operators;
-  for (const VariantDescription& v : plan.hello.variants) {
-    if (is_saboteur(v)) operators.insert(v.op);
-  }
-  std::erase_if(plan.cases, [&](const PlannedCase& c) { return !operators.contains(c.spec.op); });
+  std::erase_if(plan.cases, [&](const PlannedCase& c) {
+    return std::ranges::none_of(plan.hello.variants, [&](const VariantDescription& v) {
+      return v.op == c.spec.op && v.expected.status != Status::ok;
+    });
+  });
   if (plan.cases.empty()) {
     usage_error(
         "selftest: none of the selected variants is a saboteur; they are in the program "
@@ -282,9 +277,8 @@ Table mde_histogram(const Comparison& result) {
   std::vector<int> counts(kBins);
   for (const auto& [id, j] : result.decided.judged) {
     // A case whose spread is unknown sees nothing.
-    const size_t bin = j.mde > 0 ? std::upper_bound(std::begin(kEdges), std::end(kEdges), j.mde) -
-                                       std::begin(kEdges)
-                                 : kBins - 1;
+    const size_t bin =
+        j.mde > 0 ? std::ranges::upper_bound(kEdges, j.mde) - std::begin(kEdges) : kBins - 1;
     ++counts[bin];
   }
   Table table;
