@@ -2,6 +2,7 @@
 #include "harness/site/page_json.h"
 
 #include <fmt/format.h>
+#include <boost/algorithm/string/replace.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -23,67 +24,7 @@ bool is_plain(unsigned char c) {
   return c >= ' ' && c < 0x7f && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&';
 }
 
-void append_cell(std::string& out, const Table::Cell& cell) {
-  const bool bare = cell.mark.empty() && !cell.bold;
-  if (bare && cell.number && is_json_number(cell.text)) {
-    out += cell.text;
-    return;
-  }
-  if (bare && !cell.number) return append_string(out, cell.text);
-  out += "{\"t\":";
-  append_string(out, cell.text);
-  if (cell.number) out += ",\"n\":1";
-  if (cell.bold) out += ",\"b\":1";
-  if (!cell.mark.empty()) {
-    out += ",\"m\":";
-    append_string(out, cell.mark);
-  }
-  out += '}';
-}
-
-/// The cells of a column; one where all are the same.
-std::string column_of(const Table& table, size_t column) {
-  std::string out = "[", first, cell;
-  bool same = true;
-  for (size_t i = 0; i < table.rows.size(); ++i) {
-    cell.clear();
-    append_cell(cell, table.rows[i][column]);
-    if (i == 0) first = cell;
-    same = same && cell == first;
-    if (i > 0) out += ',';
-    out += cell;
-  }
-  if (same && !table.rows.empty()) out = "[" + first;
-  return out + "]";
-}
-
-}  // namespace
-
-std::string shown_text(const std::string& text) {
-  return one_line(valid_utf8(text));
-}
-
-std::string json_string(const std::string& text) {
-  const std::string dumped = nlohmann::json(shown_text(text)).dump(-1, ' ', true);
-  std::string out;
-  for (const char c : dumped) {
-    const bool markup = c == '<' || c == '>' || c == '&';
-    out += markup ? fmt::format("\\u{:04x}", static_cast<unsigned>(c)) : std::string(1, c);
-  }
-  return out;
-}
-
-/// Names and numbers, nearly all of what there is, need no escapes.
-void append_string(std::string& out, const std::string& text) {
-  if (!std::all_of(text.begin(), text.end(), is_plain)) {
-    out += json_string(text);
-    return;
-  }
-  out += '"';
-  out += text;
-  out += '"';
-}
-
+/// Whether JSON has it as a number: "12" and "-3.5e-7", but no "+1.2 %", "007" or "inf".
 bool is_json_number(const std::string& text) {
   const size_t digits = text.starts_with('-') ? 1 : 0;
   if (text.size() <= digits || text[digits] < '0' || text[digits] > '9') return false;
@@ -93,12 +34,76 @@ bool is_json_number(const std::string& text) {
   return value && std::isfinite(*value);
 }
 
-void SharedArrays::append(std::string& out, std::string array) {
-  if (array.size() <= kShortArray) {
-    out += array;
+void append_cell(std::string& out, const Table::Cell& cell) {
+  const bool bare = cell.mark.empty() && !cell.bold;
+  if (bare && cell.number && is_json_number(cell.text)) {
+    out += cell.text;
+  } else if (bare && !cell.number) {
+    append_string(out, cell.text);
   } else {
-    out += std::to_string(number_of(std::move(array)));
+    out += fmt::format(R"({{"t":{}{}{}{}}})", json_string(cell.text),
+                       cell.number ? R"(,"n":1)" : "", cell.bold ? R"(,"b":1)" : "",
+                       cell.mark.empty() ? "" : R"(,"m":)" + json_string(cell.mark));
   }
+}
+
+/// The cells of a column; one where all are the same.
+std::string column_json(const Table& table, size_t column) {
+  std::string out = "[", first, cell;
+  bool same = true;
+  for (const auto& row : table.rows) {
+    cell.clear();
+    append_cell(cell, row[column]);
+    if (out.size() == 1) first = cell;
+    if (out.size() > 1) out += ',';
+    same = same && cell == first;
+    out += cell;
+  }
+  if (same) out = "[" + first;
+  out += ']';
+  return out;
+}
+
+std::string table_json(const Table& table, SharedArrays& shared) {
+  const std::string columns = shared.share(json_list(table.columns, append_string));
+  std::vector<std::string> cells;
+  for (size_t i = 0; i < table.columns.size(); ++i)
+    cells.push_back(shared.share(column_json(table, i)));
+  return fmt::format(
+      R"({{"columns":{}{},"n":{},"cells":[{}]}})", columns,
+      table.links.empty() ? "" : R"(,"links":)" + json_object(table.links, append_string),
+      table.rows.size(), fmt::join(cells, ","));
+}
+
+}  // namespace
+
+std::string shown_text(const std::string& text) {
+  return one_line(valid_utf8(text));
+}
+
+std::string json_string(const std::string& text) {
+  std::string out;
+  append_string(out, text);
+  return out;
+}
+
+void append_string(std::string& out, const std::string& text) {
+  // Names and numbers, nearly all of what there is, need no escapes.
+  if (std::ranges::all_of(text, is_plain)) {
+    out += '"';
+    out += text;
+    out += '"';
+    return;
+  }
+  std::string dumped = nlohmann::json(shown_text(text)).dump(-1, ' ', true);
+  boost::replace_all(dumped, "<", "\\u003c");
+  boost::replace_all(dumped, ">", "\\u003e");
+  boost::replace_all(dumped, "&", "\\u0026");
+  out += dumped;
+}
+
+std::string SharedArrays::share(std::string array) {
+  return array.size() <= kShortArray ? array : std::to_string(number_of(std::move(array)));
 }
 
 size_t SharedArrays::number_of(std::string array) {
@@ -108,40 +113,13 @@ size_t SharedArrays::number_of(std::string array) {
 }
 
 std::string SharedArrays::json() const {
-  std::string out;
-  append_list(out, arrays_, [&](const std::string* array) { out += *array; });
-  return out;
-}
-
-void append_table(std::string& out, const Table& table, SharedArrays& shared) {
-  std::string columns;
-  append_list(columns, table.columns,
-              [&](const std::string& name) { append_string(columns, name); });
-  out += "{\"columns\":";
-  shared.append(out, std::move(columns));
-  if (!table.links.empty()) {
-    out += ",\"links\":{";
-    for (const auto& [column, page] : table.links) {
-      if (out.back() != '{') out += ',';
-      append_string(out, column);
-      out += ':';
-      append_string(out, page);
-    }
-    out += '}';
-  }
-  out += fmt::format(",\"n\":{},\"cells\":[", table.rows.size());
-  for (size_t i = 0; i < table.columns.size(); ++i) {
-    if (i > 0) out += ',';
-    shared.append(out, column_of(table, i));
-  }
-  out += "]}";
+  return json_list(arrays_, [](std::string& out, const std::string* array) { out += *array; });
 }
 
 std::string json_table(const Table& table) {
   SharedArrays shared;
-  std::string packed;
-  append_table(packed, table, shared);
-  return fmt::format("{{\"shared\":{},\"table\":{}}}", shared.json(), packed);
+  const std::string packed = table_json(table, shared);
+  return fmt::format(R"({{"shared":{},"table":{}}})", shared.json(), packed);
 }
 
 namespace {
@@ -158,133 +136,89 @@ void append_value(std::string& out, double value) {
 }
 
 void append_line(std::string& out, const Line& line) {
-  append_list(out, line, [&](const Span& span) {
-    out += "{\"t\":";
-    append_string(out, span.text);
-    if (span.code) out += ",\"c\":1";
-    if (span.bold) out += ",\"b\":1";
-    if (!span.link.empty()) {
-      out += ",\"l\":";
-      append_string(out, span.link);
-    }
-    out += '}';
+  out += json_list(line, [](std::string& spans, const Span& span) {
+    spans += fmt::format(R"({{"t":{}{}{}{}}})", json_string(span.text),
+                         span.code ? R"(,"c":1)" : "", span.bold ? R"(,"b":1)" : "",
+                         span.link.empty() ? "" : R"(,"l":)" + json_string(span.link));
   });
 }
 
-void append_signals(std::string& out,
-                    const std::vector<std::pair<std::string, std::string>>& signals) {
-  out += ",\"signals\":{";
-  for (const auto& [name, value] : signals) {
-    if (out.back() != '{') out += ',';
-    append_string(out, name);
-    out += ':';
+/// What charts of both kinds begin with.
+template <class AnyChart>
+std::string chart_json(const char* kind, const AnyChart& chart) {
+  const auto signal = [](std::string& out, const std::string& value) {
     is_json_number(value) ? void(out += value) : append_string(out, value);
-  }
-  out += '}';
+  };
+  return fmt::format(R"({{"{}":{},"title":{},"signals":{})", kind,
+                     json_string(chart_name(chart.file)), json_string(chart.title),
+                     json_object(chart.signals, signal));
 }
 
-/// Writes a block; one without content is none.
+void append_run(std::string& out, const LevelChart::Run& run) {
+  out += json_list(std::array{run.id, run.started, run.commit}, append_string);
+}
+
+/// Appends a block.
 class BlockWriter {
  public:
   BlockWriter(std::string& out, SharedArrays& shared) : out_(out), shared_(shared) {}
 
   void operator()(const Heading& heading) {
-    out_ += "{\"h\":";
-    append_string(out_, heading.text);
-    out_ += '}';
+    out_ += fmt::format(R"({{"h":{}}})", json_string(heading.text));
   }
   void operator()(const Paragraph& paragraph) {
-    out_ += "{\"p\":";
-    append_list(out_, paragraph.lines, [&](const Line& line) { append_line(out_, line); });
-    out_ += paragraph.small ? ",\"small\":1}" : "}";
+    out_ += R"({"p":)" + json_list(paragraph.lines, append_line);
+    out_ += paragraph.small ? R"(,"small":1})" : "}";
   }
   void operator()(const List& items) {
-    out_ += "{\"l\":";
-    append_list(out_, items.items, [&](const Line& line) { append_line(out_, line); });
-    out_ += '}';
+    out_ += R"({"l":)" + json_list(items.items, append_line) + "}";
   }
   void operator()(const Rows& rows) {
-    out_ += "{\"t\":";
-    append_table(out_, rows.table, shared_);
-    if (!rows.opened.empty()) {
-      out_ += ",\"o\":";
-      append_list(out_, rows.opened,
-                  [&](const Table& table) { append_table(out_, table, shared_); });
-    }
+    const auto append = [&](std::string& out, const Table& t) { out += table_json(t, shared_); };
+    out_ += R"({"t":)";
+    append(out_, rows.table);
+    if (!rows.opened.empty()) out_ += R"(,"o":)" + json_list(rows.opened, append);
     out_ += '}';
   }
   void operator()(const Commands& commands) {
-    out_ += "{\"k\":";
-    append_list(out_, commands.all, [&](const Commands::Command& command) {
-      out_ += '[';
-      append_string(out_, command.purpose);
-      out_ += ',';
-      append_string(out_, command.text);
-      out_ += ']';
-    });
-    out_ += '}';
+    const auto append = [](std::string& out, const Commands::Command& command) {
+      out += json_list(std::array{command.purpose, command.text}, append_string);
+    };
+    out_ += R"({"k":)" + json_list(commands.all, append) + "}";
   }
   void operator()(const Chart& chart) {
-    begin_chart("c", chart.file, chart.title);
-    append_signals(out_, chart.signals);
-    out_ += ",\"t\":";
-    append_table(out_, chart.table, shared_);
-    out_ += '}';
+    out_ += chart_json("c", chart) + R"(,"t":)" + table_json(chart.table, shared_) + "}";
   }
   void operator()(const LevelChart& chart) {
-    begin_chart("y", chart.file, chart.title);
-    append_signals(out_, chart.signals);
-    out_ += ",\"unit\":";
-    append_string(out_, chart.unit);
-    out_ += ",\"runs\":";
-    shared_.append_of(out_, chart.runs.get(), [&] { return runs_of(*chart.runs); });
-    append_points(chart);
+    out_ += fmt::format(R"({},"unit":{},"runs":)", chart_json("y", chart), json_string(chart.unit));
+    out_ += shared_.share_of(chart.runs.get(), [&] { return json_list(*chart.runs, append_run); });
+    append_shared("at", chart, [](const Point& p) { return p.run; });
+    append_shared("processes", chart, [](const Point& p) { return p.processes; });
+    append_shared("code", chart, [](const Point& p) { return static_cast<int>(p.code); });
+    out_ += R"(,"level":)" + json_list(chart.points, [](std::string& out, const Point& p) {
+              append_value(out, std::exp(p.log));
+            });
+    out_ += R"(,"reach":)" + json_list(chart.points, [](std::string& out, const Point& p) {
+              append_value(out, std::round(p.reach / kReachUnit));
+            });
+    out_ += R"(,"steps":)" + json_list(chart.steps, [](std::string& out, const auto& step) {
+              out += fmt::format("[{},", step.first);
+              append_value(out, 100 * step.second);
+              out += ']';
+            });
     out_ += '}';
   }
 
  private:
   using Point = LevelChart::Point;
 
-  void begin_chart(const char* kind, const std::string& file, const std::string& title) {
-    out_ += fmt::format("{{\"{}\":", kind);
-    append_string(out_, chart_name(file));
-    out_ += ",\"title\":";
-    append_string(out_, title);
-  }
-  static std::string runs_of(const std::vector<LevelChart::Run>& runs) {
-    std::string out;
-    append_list(out, runs, [&](const LevelChart::Run& run) {
-      append_list(out, std::array{run.id, run.started, run.commit},
-                  [&](const std::string& text) { append_string(out, text); });
-    });
-    return out;
-  }
-  /// Adds an array of what `write` appends for each point. Most are those of other rows, too.
-  template <class Write>
-  void append_shared(const char* name, const LevelChart& chart, const Write& write) {
-    std::string array;
-    append_list(array, chart.points, [&](const Point& point) { write(array, point); });
-    out_ += fmt::format(",\"{}\":", name);
-    shared_.append(out_, std::move(array));
-  }
-  void append_points(const LevelChart& chart) {
-    const auto whole = [](std::string& out, int64_t n) { out += fmt::format_int(n).c_str(); };
-    append_shared("at", chart, [&](std::string& out, const Point& p) { whole(out, p.run); });
-    append_shared("processes", chart,
-                  [&](std::string& out, const Point& p) { whole(out, p.processes); });
-    append_shared("code", chart,
-                  [&](std::string& out, const Point& p) { whole(out, static_cast<int>(p.code)); });
-    out_ += ",\"level\":";
-    append_list(out_, chart.points, [&](const Point& p) { append_value(out_, std::exp(p.log)); });
-    out_ += ",\"reach\":";
-    append_list(out_, chart.points,
-                [&](const Point& p) { append_value(out_, std::round(p.reach / kReachUnit)); });
-    out_ += ",\"steps\":";
-    append_list(out_, chart.steps, [&](const std::pair<const size_t, double>& step) {
-      out_ += fmt::format("[{},", step.first);
-      append_value(out_, 100 * step.second);
-      out_ += ']';
-    });
+  /// Adds an array of a whole number for each point. Most are those of other rows, too.
+  template <class Number>
+  void append_shared(const char* name, const LevelChart& chart, const Number& number) {
+    out_ += fmt::format(R"(,"{}":)", name);
+    out_ += shared_.share(json_list(chart.points, [&](std::string& out, const Point& p) {
+      out += fmt::format_int(number(p)).c_str();
+    }));
   }
 
   std::string& out_;
@@ -298,11 +232,8 @@ std::string chart_name(const std::string& file) {
 }
 
 void PagesJson::add(const std::string& name, const Page& page, const std::string& title) {
-  if (!pages_.empty()) pages_ += ',';
-  append_string(pages_, name);
-  pages_ += ":{\"title\":";
-  append_string(pages_, title);
-  pages_ += ",\"blocks\":[";
+  pages_ += fmt::format(R"({}{}:{{"title":{},"blocks":[)", pages_.empty() ? "" : ",",
+                        json_string(name), json_string(title));
   for (const Section& section : page.sections) {
     for (const Block& block : section.blocks) {
       if (pages_.back() != '[') pages_ += ',';
@@ -313,7 +244,7 @@ void PagesJson::add(const std::string& name, const Page& page, const std::string
 }
 
 std::string PagesJson::json() const {
-  return fmt::format("{{\"shared\":{},\"pages\":{{{}}}}}", shared_.json(), pages_);
+  return fmt::format(R"({{"shared":{},"pages":{{{}}}}})", shared_.json(), pages_);
 }
 
 }  // namespace moegate

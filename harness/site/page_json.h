@@ -20,34 +20,43 @@ std::string shown_text(const std::string& text);
 std::string json_string(const std::string& text);
 void append_string(std::string& out, const std::string& text);
 
-/// Whether JSON has it as a number: "12" and "-3.5e-7", but no "+1.2 %", "007" or "inf".
-bool is_json_number(const std::string& text);
-
-/// Appends `items` as a JSON array.
-template <class Items, class Write>
-void append_list(std::string& out, const Items& items, const Write& write) {
-  out += '[';
-  bool first = true;
+/// A JSON array. `append` is called with the text so far and with each item.
+template <class Items, class Append>
+std::string json_list(const Items& items, const Append& append) {
+  std::string out = "[";
   for (const auto& item : items) {
-    if (!first) out += ',';
-    first = false;
-    write(item);
+    if (out.size() > 1) out += ',';
+    append(out, item);
   }
   out += ']';
+  return out;
+}
+
+/// A JSON object of pairs of a name and a value, which `append` appends.
+template <class Pairs, class Append>
+std::string json_object(const Pairs& pairs, const Append& append) {
+  std::string out = json_list(pairs, [&](std::string& fields, const auto& pair) {
+    append_string(fields, pair.first);
+    fields += ':';
+    append(fields, pair.second);
+  });
+  out.front() = '{';
+  out.back() = '}';
+  return out;
 }
 
 /// JSON arrays that the pages of a file have in common. In a page the number of one stands for it.
 class SharedArrays {
  public:
-  /// Appends the number of an array, or a short one itself.
-  void append(std::string& out, std::string array);
-  /// Appends the number of the array that `make` returns. It is called once for each `owner`, whose
-  /// address stays that array's own.
+  /// The number of an array, or a short one itself.
+  std::string share(std::string array);
+  /// The number of the array that `make` returns. It is called once for each `owner`, whose address
+  /// stays that array's own.
   template <class Make>
-  void append_of(std::string& out, const void* owner, const Make& make) {
+  std::string share_of(const void* owner, const Make& make) {
     auto at = of_owner_.find(owner);
     if (at == of_owner_.end()) at = of_owner_.emplace(owner, number_of(make())).first;
-    out += std::to_string(at->second);
+    return std::to_string(at->second);
   }
   /// All of them, "[[...],...]".
   std::string json() const;
@@ -60,13 +69,10 @@ class SharedArrays {
   std::unordered_map<const void*, size_t> of_owner_;
 };
 
-/// Appends {"columns": [names], "links": {column: page}, "n": rows, "cells": [[a column's], ...]}.
-/// A column that has one cell, of a table with more rows, says the same in all of them. A cell is a
-/// number, a text, or an object where it has more: t its text, n whether it is a number, b whether
-/// it is bold, m its mark. An array may be a number: see SharedArrays.
-void append_table(std::string& out, const Table& table, SharedArrays& shared);
-
-/// That with what is shared: {"shared": [...], "table": {...}}.
+/// {"shared": [...], "table": {"columns": [names], "links": {column: page}, "n": rows, "cells":
+/// [[a column's], ...]}}. A column that has one cell, of a table with more rows, says the same in
+/// all of them. A cell is a number, a text, or an object where it has more: t its text, n whether it
+/// is a number, b whether it is bold, m its mark. An array may be a number: see SharedArrays.
 std::string json_table(const Table& table);
 
 /// What a chart is called in a page: its file without folder and ".vg.json".

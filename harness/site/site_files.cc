@@ -2,6 +2,7 @@
 #include "harness/site/site_files.h"
 
 #include <fmt/format.h>
+#include <boost/algorithm/string/replace.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -143,11 +144,6 @@ std::string base64_sha256(const std::string& text) {
   return out;
 }
 
-void replace(std::string& text, const std::string& what, const std::string& with) {
-  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
-    text.replace(at, what.size(), with);
-}
-
 /// The charts that pages use, by name.
 class Charts {
  public:
@@ -160,10 +156,9 @@ class Charts {
     }
   }
   std::string json() const {
-    std::string out = "{";
-    for (const auto& [name, file] : files_)
-      out += fmt::format("{}{}:{}", out.size() > 1 ? "," : "", json_string(name), text_of(file));
-    return out + "}";
+    return json_object(files_, [](std::string& out, const std::string& file) {
+      out += boost::replace_all_copy(read_chart(file), "<", "\\u003c");
+    });
   }
 
  private:
@@ -173,11 +168,6 @@ class Charts {
       usage_error("{} and {}: two charts of one name; rename a report and its chart", at->second,
                   chart);
     }
-  }
-  static std::string text_of(const std::string& file) {
-    std::string text = read_chart(file);
-    replace(text, "<", "\\u003c");
-    return text;
   }
   std::map<std::string, std::string> files_;
 };
@@ -209,7 +199,7 @@ std::string document(const std::string& title, const std::string& data,
   std::string scripts, hashes;
   for (std::string script : {inlined, app}) {
     if (script.empty()) continue;
-    replace(script, "</script", "<\\/script");
+    boost::replace_all(script, "</script", "<\\/script");
     scripts += "<script>" + script + "</script>\n";
     hashes += " 'sha256-" + base64_sha256(script) + "'";
   }
@@ -219,9 +209,9 @@ std::string document(const std::string& title, const std::string& data,
       inlined.empty() ? " 'self'" : "", hashes, base64_sha256(style));
   std::string html = part_of_page("index.html");
   // Data last: it must not be searched for what is replaced.
-  replace(html, "{{policy}}", policy);
-  replace(html, "{{title}}", title);
-  replace(html, "{{style}}", style);
+  boost::replace_all(html, "{{policy}}", policy);
+  boost::replace_all(html, "{{title}}", title);
+  boost::replace_all(html, "{{style}}", style);
   const size_t at = html.find("{{data}}");
   if (at == std::string::npos) usage_error("reports/pages/index.html: has no {{{{data}}}}");
   return html.substr(0, at) + "<script type=\"application/json\" id=\"data\">" + data +
@@ -299,28 +289,27 @@ class DataFiles {
 std::string write_single_pages(DataFiles& data, Pages pages, Charts& charts) {
   std::map<uint32_t, std::vector<SitePage>> files;  // as a rule one page of each number
   for (const SitePage& page : pages) files[file_hash(page.id)].push_back(page);
-  std::string names;
-  append_list(names, files, [&](const auto& file) {
-    const std::string name = fmt::format("page-{}", file.first);
-    names += fmt::format("\"{}\":\"{}\"", file.first, data.write(name, file.second, charts));
-  });
-  return "{" + names.substr(1, names.size() - 2) + "}";
+  std::vector<std::pair<std::string, std::string>> names;
+  for (const auto& [number, of_number] : files) {
+    names.emplace_back(std::to_string(number),
+                       data.write(fmt::format("page-{}", number), of_number, charts));
+  }
+  return json_object(names, append_string);
 }
 
 /// Rows' pages, which come by file_hash(), as many files. Returns their names, as JSON.
 std::string write_row_pages(DataFiles& data, Pages pages, Charts& charts) {
   const size_t files = (pages.size() + kRowsInFile - 1) / kRowsInFile;
-  std::string names;
+  std::vector<std::string> names;
   auto begin = pages.begin();
   for (size_t i = 0; i < files; ++i) {
     const auto end = std::find_if(begin, pages.end(), [&](const SitePage& page) {
       return uint64_t{file_hash(page.id)} * files >> 32 > i;  // app.js has the same
     });
-    names += fmt::format("{}\"{}\"", i > 0 ? "," : "",
-                         data.write(fmt::format("rows-{}", i), {begin, end}, charts));
+    names.push_back(data.write(fmt::format("rows-{}", i), {begin, end}, charts));
     begin = end;
   }
-  return "[" + names + "]";
+  return json_list(names, append_string);
 }
 
 /// What app.js begins with.
