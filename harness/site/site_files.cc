@@ -2,7 +2,10 @@
 #include "harness/site/site_files.h"
 
 #include <fmt/format.h>
+#include <boost/algorithm/hex.hpp>
 #include <boost/algorithm/string/replace.hpp>
+#include <boost/archive/iterators/base64_from_binary.hpp>
+#include <boost/archive/iterators/transform_width.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -126,21 +129,11 @@ std::string part_of_page(const char* name) {
 
 /// What a policy names a script by that stands in the page.
 std::string base64_sha256(const std::string& text) {
-  constexpr const char* kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const std::string hex = sha256(text);
-  std::string out;
-  uint32_t bits = 0;
-  int count = 0;
-  for (const char c : hex) {
-    bits = bits << 4 | static_cast<uint32_t>(c <= '9' ? c - '0' : c - 'a' + 10);
-    count += 4;
-    if (count < 6) continue;
-    count -= 6;
-    out += kDigits[bits >> count & 63];
-  }
-  if (count > 0) out += kDigits[bits << (6 - count) & 63];
-  while (out.size() % 4 != 0) out += '=';
+  using boost::archive::iterators::base64_from_binary, boost::archive::iterators::transform_width;
+  using Digits = base64_from_binary<transform_width<std::string::const_iterator, 6, 8>>;
+  const std::string bytes = boost::algorithm::unhex(sha256(text)) + '\0';  // fills the last digit
+  std::string out(Digits(bytes.begin()), Digits(bytes.end()));
+  out.back() = '=';  // nothing but what was filled in
   return out;
 }
 
