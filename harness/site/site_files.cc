@@ -17,7 +17,6 @@
 #include <string_view>
 #include <utility>
 
-#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/files.h"
 #include "harness/base/formats.h"
@@ -33,8 +32,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path pages_folder() {
-  return home() / "reports" / "pages";
+std::string part_of_page(const char* name) {
+  return read_file(pages_folder() / name);
 }
 
 /// A folder of its own, removed at the end of its scope.
@@ -75,9 +74,8 @@ std::string read_chart(const fs::path& path) {
 std::string vega_script() {
   const fs::path installed = pages_folder() / "vega.js";
   if (is_file(installed)) return read_file(installed);
-  const fs::path list = pages_folder() / "vega.txt";
-  std::istringstream lines(read_file(list));
-  std::string script = read_file(pages_folder() / "vega_begin.js");
+  std::istringstream lines(part_of_page("vega.txt"));
+  std::string script = part_of_page("vega_begin.js");
   for (std::string line; std::getline(lines, line);) {
     const std::string path = trimmed(line);
     if (path.empty() || path[0] == '#') continue;
@@ -89,7 +87,7 @@ std::string vega_script() {
                           fs::path(path).stem().stem().string());
     script += read_file(path) + "\n});\n";
   }
-  return script + read_file(pages_folder() / "vega_end.js");
+  return script + part_of_page("vega_end.js");
 }
 
 }  // namespace
@@ -119,13 +117,7 @@ std::string chart_svg(const fs::path& chart, const std::string& title, const Tab
 
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr size_t kRowsInFile = 32;  // about; a browser loads a file to show a page
-
-std::string part_of_page(const char* name) {
-  return read_file(home() / "reports" / "pages" / name);
-}
 
 /// What a policy names a script by that stands in the page.
 std::string base64_sha256(const std::string& text) {

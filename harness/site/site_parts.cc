@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 /// A report of a page is in reports/pages/ or is one of reports/.
 fs::path page_report(const std::string& name) {
-  const fs::path own = home() / "reports" / "pages" / (name + ".sql");
+  const fs::path own = pages_folder() / (name + ".sql");
   return is_file(own) ? own : find_report(name);
 }
 
@@ -30,6 +30,10 @@ constexpr std::array kOutcomeWords = {"regressed", "wrong",        "missing",  "
                                       "pass",      "identical"};
 
 }  // namespace
+
+fs::path pages_folder() {
+  return home() / "reports" / "pages";
+}
 
 std::string night_page(int64_t run) {
   return fmt::format("night={}", run);
@@ -84,7 +88,7 @@ std::string day_text(std::chrono::sys_days day) {
 }
 
 std::vector<std::string> reports_of(const std::string& page) {
-  const fs::path path = home() / "reports" / "pages" / "pages.json";
+  const fs::path path = pages_folder() / "pages.json";
   const auto pages = parse_json(path.string(), read_file(path));
   std::vector<std::string> reports;
   if (!pages.is_object() || !pages.contains(page) || !pages[page].is_array())
@@ -101,7 +105,7 @@ bool has_report(const std::string& name) {
 }
 
 std::string page_chart(const std::string& name) {
-  return (home() / "reports" / "pages" / (name + ".vg.json")).string();
+  return (pages_folder() / (name + ".vg.json")).string();
 }
 
 ShownReport shown_report(const std::string& name) {

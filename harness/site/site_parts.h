@@ -34,6 +34,8 @@ struct Site {
   std::vector<int64_t> first_results = {};  // of the rows' newest runs
 };
 
+std::filesystem::path pages_folder();  // reports/pages/ of home()
+
 /// Names of pages.
 std::string night_page(int64_t run);
 std::string operator_page(const std::string& op, int64_t run);
