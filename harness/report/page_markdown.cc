@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 #include <optional>
 
 #include "harness/base/escape.h"
+#include "harness/base/text.h"
 #include "harness/report/page.h"
 
 namespace moegate {
