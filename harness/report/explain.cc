@@ -66,7 +66,7 @@ void add_causes(Page& page, int rank, const std::vector<CausedRow>& rows) {
     list.items.push_back({code(row.key), plain(" "), code(row.variant),
                           plain(fmt::format(" {}: {}", percent(row.effect), row.cause.sentence))});
   }
-  page.sections.push_back({rank, {Heading{fmt::format("Why ({})", rows.size())}, std::move(list)}});
+  page.add(rank, Heading{fmt::format("Why ({})", rows.size())}, std::move(list));
 }
 
 void add_cause_numbers(Page& page, int rank, const std::vector<CausedRow>& rows) {
@@ -316,17 +316,14 @@ Explained explain_runs(Store& store, const ExplainQuery& query) {
 
 Page explain_page(const Explained& explained) {
   Page page;
-  page.sections.push_back(
-      {0,
-       {Paragraph{{{plain(fmt::format("{} against {}, on {}", describe(explained.head),
-                                      describe(explained.base), explained.head.device.name))}}}}});
+  page.add(0, paragraph(fmt::format("{} against {}, on {}", describe(explained.head),
+                                    describe(explained.base), explained.head.device.name)));
   add_causes(page, 0, explained.rows);
   if (explained.left_out > 0) {
-    page.sections.push_back(
-        {0,
-         {Paragraph{{{plain(fmt::format(
-             "{} rows lack a result on one side or both; `moegate gate --against` judges them.",
-             explained.left_out))}}}}});
+    page.add(0,
+             paragraph(fmt::format(
+                 "{} rows lack a result on one side or both; `moegate gate --against` judges them.",
+                 explained.left_out)));
   }
   const size_t tables = std::min(kMostTables, explained.rows.size());
   for (size_t i = 0; i < tables; ++i) {
@@ -334,13 +331,11 @@ Page explain_page(const Explained& explained) {
     if (!row.cause.numbers.empty()) page.sections.push_back({0, numbers_of_row(row)});
   }
   if (tables < explained.rows.size()) {
-    page.sections.push_back(
-        {0,
-         {Paragraph{{{plain(fmt::format("The numbers of {} of {} rows are above; --format csv has "
-                                        "all of them, and --filter chooses rows.",
-                                        tables, explained.rows.size()))}}}}});
+    page.add(0, paragraph(fmt::format("The numbers of {} of {} rows are above; --format csv has "
+                                      "all of them, and --filter chooses rows.",
+                                      tables, explained.rows.size())));
   }
-  if (!explained.to_count.all.empty()) page.sections.push_back({0, {explained.to_count}});
+  if (!explained.to_count.all.empty()) page.add(0, explained.to_count);
   return page;
 }
 

@@ -79,8 +79,8 @@ Table cases_table(const std::vector<const CaseVerdict*>& rows, bool host) {
 void add_cases(Page& page, int rank, const std::string& title,
                const std::vector<const CaseVerdict*>& rows, bool host) {
   if (rows.empty()) return;
-  page.sections.push_back(
-      {rank, {Heading{fmt::format("{} ({})", title, rows.size())}, Rows{cases_table(rows, host)}}});
+  page.add(rank, Heading{fmt::format("{} ({})", title, rows.size())},
+           Rows{cases_table(rows, host)});
 }
 
 void add_improvements(Page& page, const GateReport& report, bool host) {
@@ -274,7 +274,7 @@ void add_words(Page& page, int rank, const std::string& blind_at) {
     line.push_back(plain(fmt::format("{}{}: {}.", line.empty() ? "" : " ", word.word,
                                      fmt::format(fmt::runtime(word.means), blind_at))));
   }
-  if (!line.empty()) page.sections.push_back({rank, {Paragraph{{line}}}});
+  if (!line.empty()) page.add(rank, Paragraph{{line}});
 }
 
 Page gate_page(const GateReport& report) {
@@ -282,13 +282,12 @@ Page gate_page(const GateReport& report) {
   const bool host = report.run.device.backend == Backend::host;
   const bool ab = !report.ab.empty();  // its tables name every improvement
   Page page{{}, "verdict.json"};
-  page.sections.push_back(
-      {0,
-       {Paragraph{{{bold(sentence(result, report.exit)), plain(on_device(report.run.device))}}}}});
+  page.add(0,
+           Paragraph{{{bold(sentence(result, report.exit)), plain(on_device(report.run.device))}}});
   if (const std::string environment = environment_sentence(result); !environment.empty())
-    page.sections.push_back({0, {Paragraph{{{plain(environment)}}}}});
-  if (!result.changed.empty()) page.sections.push_back({0, {changed(result)}});
-  page.sections.push_back({kContext, {context(result)}});
+    page.add(0, paragraph(environment));
+  if (!result.changed.empty()) page.add(0, changed(result));
+  page.add(kContext, context(result));
   add_cases(page, kFailed, "Failures", worst_first(result, kFailures), host);
   const std::vector<CausedRow> caused = caused_rows(result);
   add_causes(page, kFailed, caused);
@@ -299,12 +298,11 @@ Page gate_page(const GateReport& report) {
   }
   if (!ab) add_improvements(page, report, host);
   add_cause_numbers(page, kNumbers, caused);
-  page.sections.push_back({kContext, {counts(report)}});
+  page.add(kContext, counts(report));
   add_words(page, kContext, limit(report.limits.blind_at));
   if (ab) return page;
-  page.sections.push_back({kContext, {provenance(report)}});
-  page.sections.push_back(
-      {kContext, {Commands{{{"To repeat", report.run.command}, {"To bless", report.next}}}}});
+  page.add(kContext, provenance(report));
+  page.add(kContext, Commands{{{"To repeat", report.run.command}, {"To bless", report.next}}});
   return page;
 }
 

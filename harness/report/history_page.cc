@@ -134,12 +134,11 @@ Page history_page(const std::vector<HistorySeries>& all) {
     Table table{columns_of(unit_of(series)), rows_of(series, percent_of)};
     table.keep = {"started", "run",    "commit", unit_of(series), "sd %",
                   "status",  "change", "step",   "class"};
-    page.sections.push_back(
-        {0, {Paragraph{{title(series)}}, Paragraph{{curve(series)}}, Rows{std::move(table)}}});
+    page.add(0, Paragraph{{title(series)}}, Paragraph{{curve(series)}}, Rows{std::move(table)});
     if (series.changes.empty()) {
-      page.sections.push_back({0, {Paragraph{{{plain(no_step(series))}}}}});
+      page.add(0, paragraph(no_step(series)));
     } else {
-      page.sections.push_back({0, {changes(series)}});
+      page.add(0, changes(series));
     }
   }
   return page;

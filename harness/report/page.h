@@ -48,6 +48,10 @@ struct Paragraph {
   bool small = false;  // small print
 };
 
+inline Paragraph paragraph(std::string text) {
+  return {{{plain(std::move(text))}}};
+}
+
 struct List {
   std::vector<Line> items;
 };
@@ -71,7 +75,7 @@ struct Chart {
   std::string file;   // its specification (site_files.h)
   std::string title;  // says what is better
   Table table;
-  std::vector<std::pair<std::string, std::string>> signals;  // of the file, with their values
+  std::vector<std::pair<std::string, std::string>> signals = {};  // of the file, with values
 };
 
 /// The level of one row over many runs: a chart that is kept in numbers, for a year
@@ -111,6 +115,13 @@ struct Section {
 struct Page {
   std::vector<Section> sections;
   std::string elsewhere;  // where all of it can be read, "verdict.json"; empty: nowhere
+
+  /// Adds a section.
+  template <class... Blocks>
+  void add(int rank, Blocks&&... blocks) {
+    std::vector<Block>& added = sections.emplace_back(Section{rank, {}}).blocks;
+    (added.emplace_back(std::forward<Blocks>(blocks)), ...);
+  }
 };
 
 // A page as text for a terminal.

@@ -81,14 +81,12 @@ std::vector<Level> levels_asked_about(Store& store, int64_t run, const ExplainQu
   return levels;
 }
 
-std::vector<Section> stall_sections(const std::vector<Level>& base, const std::vector<Level>& head,
-                                    size_t most) {
+void add_stalls(Page& page, const std::vector<Level>& base, const std::vector<Level>& head,
+                size_t most) {
   const StallRows before = stall_rows(base);
-  std::vector<Section> sections;
   for (const auto& [id, now] : stall_rows(head)) {
     const auto was = before.find(id);
     if (was == before.end()) continue;
-    Section& section = sections.emplace_back(Section{.rank = 1, .blocks = {}});
     const auto& [suite, key, variant] = id;
     Paragraph what{{{code(key), plain(" "), code(variant)},
                     {plain(sampled_text("base", was->second) + "; " + sampled_text("head", now))}}};
@@ -97,15 +95,13 @@ std::vector<Section> stall_sections(const std::vector<Level>& base, const std::v
           {plain("Some instructions have no text: nvdisasm was not found, or could "
                  "not read the kernel; their offsets were compared.")});
     }
-    section.blocks.emplace_back(std::move(what));
     Table table = stall_table(align_stalls(was->second, now), most);
     if (table.rows.empty()) {
-      section.blocks.emplace_back(Paragraph{{{plain("No warp was seen waiting.")}}});
+      page.add(1, std::move(what), paragraph("No warp was seen waiting."));
     } else {
-      section.blocks.emplace_back(Rows{std::move(table)});
+      page.add(1, std::move(what), Rows{std::move(table)});
     }
   }
-  return sections;
 }
 
 }  // namespace
@@ -118,15 +114,12 @@ bool are_of_stalls(const RunInfo& base, const RunInfo& head) {
 Page stall_page(Store& store, const ExplainQuery& query, size_t most) {
   const RunInfo before = store.run_info(query.base), after = store.run_info(query.head);
   Page page;
-  page.sections = stall_sections(levels_asked_about(store, query.base, query),
-                                 levels_asked_about(store, query.head, query), most);
-  if (page.sections.empty()) throw nothing_in_common(before, after, query);
-  const std::string first = fmt::format(
-      "Where warps wait, {} beside {}: the {} instructions whose share of all samples changed "
-      "most.",
-      describe(before), describe(after), most);
-  page.sections.insert(page.sections.begin(),
-                       Section{.rank = 0, .blocks = {Paragraph{{{plain(first)}}}}});
+  page.add(0, paragraph(fmt::format("Where warps wait, {} beside {}: the {} instructions whose "
+                                    "share of all samples changed most.",
+                                    describe(before), describe(after), most)));
+  add_stalls(page, levels_asked_about(store, query.base, query),
+             levels_asked_about(store, query.head, query), most);
+  if (page.sections.size() == 1) throw nothing_in_common(before, after, query);
   return page;
 }
 

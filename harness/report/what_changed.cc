@@ -349,9 +349,9 @@ Table groups_table(const WhatChanged& changed) {
 
 Page what_changed_page(const WhatChanged& changed, const std::string& address) {
   Page page;
-  page.sections.push_back({0, {Paragraph{{what_changed_line(changed)}}}});
+  page.add(0, Paragraph{{what_changed_line(changed)}});
   if (changed.groups.empty()) return page;
-  page.sections.push_back({0, {Rows{groups_table(changed)}}});
+  page.add(0, Rows{groups_table(changed)});
   for (const ChangeGroup& g : changed.groups) {
     List list;
     for (const ChangedRow& row : g.rows) {

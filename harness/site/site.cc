@@ -108,11 +108,11 @@ Table runs_table(const SiteData& data, bool ab) {
 void add_list(Page& page, const char* title, Table table) {
   if (table.rows.empty()) return;
   add_links(table);
-  page.sections.push_back({0, {Heading{title}, Rows{std::move(table)}}});
+  page.add(0, Heading{title}, Rows{std::move(table)});
 }
 
 void add_newest(Page& page, Site& site, const SiteRun& run) {
-  page.sections.push_back({0, {Heading{run.info.device.name}, Paragraph{{title_of(run)}}}});
+  page.add(0, Heading{run.info.device.name}, Paragraph{{title_of(run)}});
   Table lines = sparklines(site.data, run);
   if (lines.rows.empty()) return;
   List operators;
@@ -121,12 +121,9 @@ void add_newest(Page& page, Site& site, const SiteRun& run) {
     if (row[1].text != id) continue;
     operators.items.push_back({linked(row[0].text, operator_page(row[0].text, run.info.id))});
   }
-  page.sections.push_back({0,
-                           {Heading{"Operators on " + run.info.device.name}, std::move(operators),
-                            Chart{page_chart("operators"),
-                                  "Level of each operator, 100 % is its mean; lower is better",
-                                  std::move(lines),
-                                  {}}}});
+  page.add(0, Heading{"Operators on " + run.info.device.name}, std::move(operators),
+           Chart{page_chart("operators"),
+                 "Level of each operator, 100 % is its mean; lower is better", std::move(lines)});
 }
 
 }  // namespace
@@ -211,7 +208,7 @@ Page night_page_of(Site& site, const SiteRun& run, bool whole) {
   const bool open = run.judged() && !whole;
   Paragraph health{{line}};
   if (open) health.lines.push_back({plain("Rows that passed are left out of an older night.")});
-  page.sections.push_back({0, {std::move(health)}});
+  page.add(0, std::move(health));
   for (const std::string& report : reports_of(list_of(run, whole)))
     add_report(page, site, report, {.run = run.info.id, .open = open});
   if (run.judged()) {
@@ -220,11 +217,10 @@ Page night_page_of(Site& site, const SiteRun& run, bool whole) {
   }
   Table waivers = waivers_table(site.options.waivers, run.info.device.klass);
   if (!waivers.rows.empty())
-    page.sections.push_back({0, {Heading{"Waivers as they are now"}, Rows{std::move(waivers)}}});
-  Section machine{0, {Heading{"Machine and program"}, Rows{machine_table(site, run)}}};
+    page.add(0, Heading{"Waivers as they are now"}, Rows{std::move(waivers)});
+  page.add(0, Heading{"Machine and program"}, Rows{machine_table(site, run)});
   const std::string repeat = site.options.repeat ? site.options.repeat(run.info) : "";
-  if (!repeat.empty()) machine.blocks.push_back(Commands{{{"To repeat", repeat}}});
-  page.sections.push_back(std::move(machine));
+  if (!repeat.empty()) page.sections.back().blocks.push_back(Commands{{{"To repeat", repeat}}});
   return page;
 }
 
@@ -285,8 +281,8 @@ void add_history(Page& page, const Site& site, size_t place) {
     chart.steps = steps_of(points, site.steps.searched.contains({place, conditions}));
     const std::string note = note_on_steps(
         points.size(), site.steps.left_out.contains({place, conditions}), !chart.steps.empty());
-    page.sections.push_back({0, {std::move(chart)}});
-    if (!note.empty()) page.sections.push_back({0, {Paragraph{{{plain(note)}}, /*small=*/true}}});
+    page.add(0, std::move(chart));
+    if (!note.empty()) page.add(0, Paragraph{{{plain(note)}}, /*small=*/true});
   }
 }
 
@@ -315,23 +311,19 @@ Page row_page(Site& site, size_t place) {
   const SiteRun& run = site.data.runs[row.points.back().run];
   const int64_t id = run.info.id;
   Page page;
-  page.sections.push_back(
-      {0,
-       {Paragraph{{{code(row.variant), plain(" of "), code(row.key)},
-                   {plain(fmt::format("Newest run: ")), linked(name_of(run), night_page(id)),
-                    plain(fmt::format(" on {}", run.info.device.name))}}}}});
+  page.add(0, Paragraph{{{code(row.variant), plain(" of "), code(row.key)},
+                         {plain("Newest run: "), linked(name_of(run), night_page(id)),
+                          plain(" on " + run.info.device.name)}}});
   add_history(page, site, place);
   add_reports(page, site, place);
   const std::string db = shell_word(site.options.db);
   const int64_t result = site.first_results[place];
-  page.sections.push_back(
-      {0,
-       {Heading{"Commands"},
-        Commands{{{"To repeat", fmt::format("moegate run --like {} --db {}", result, db)},
-                  {"History",
-                   fmt::format("moegate report history --filter {} --variant {} --last 0 --db {}",
-                               shell_word("^" + row.key + "$"), shell_word("^" + row.variant + "$"),
-                               db)}}}}});
+  const std::string history =
+      fmt::format("moegate report history --filter {} --variant {} --last 0 --db {}",
+                  shell_word("^" + row.key + "$"), shell_word("^" + row.variant + "$"), db);
+  page.add(0, Heading{"Commands"},
+           Commands{{{"To repeat", fmt::format("moegate run --like {} --db {}", result, db)},
+                     {"History", history}}});
   return page;
 }
 
@@ -349,10 +341,9 @@ std::vector<std::string> operators_of(Store& store, int64_t run) {
 
 Page operator_page_of(Site& site, const std::string& op, const SiteRun& run) {
   Page page;
-  page.sections.push_back({0,
-                           {Paragraph{{{plain("Operator "), code(op), plain(" in run "),
-                                        linked(name_of(run), night_page(run.info.id)),
-                                        plain(" on " + run.info.device.name + ".")}}}}});
+  page.add(0, Paragraph{{{plain("Operator "), code(op), plain(" in run "),
+                          linked(name_of(run), night_page(run.info.id)),
+                          plain(" on " + run.info.device.name + ".")}}});
   for (const std::string& report : reports_of("operator"))
     add_report(page, site, report, {.run = run.info.id, .op = op});
   return page;
@@ -361,7 +352,7 @@ Page operator_page_of(Site& site, const std::string& op, const SiteRun& run) {
 Page report_page_of(Site& site, const std::string& report, int64_t run) {
   Page page;
   add_report(page, site, report, {run});
-  if (page.sections.empty()) page.sections.push_back({0, {Paragraph{{{plain("No rows.")}}}}});
+  if (page.sections.empty()) page.add(0, paragraph("No rows."));
   return page;
 }
 
@@ -378,7 +369,7 @@ Page pull_requests_page(Site& site) {
   for (const std::string& suite : reports_of("pull-requests")) {
     const int64_t run = run_of_suite(site.store, suite);
     if (run == 0) continue;
-    page.sections.push_back({0, {Heading{suite}}});
+    page.add(0, Heading{suite});
     add_report(page, site, has_report(suite) ? suite : "speedup", {run});
   }
   return page;

@@ -376,7 +376,7 @@ Table levels_table(const GateResult& result) {
 
 void add_chart(Page& page, const char* name, const char* title, Table table) {
   if (table.rows.empty()) return;
-  page.sections.push_back({0, {Chart{page_chart(name), title, std::move(table), {}}}});
+  page.add(0, Chart{page_chart(name), title, std::move(table)});
 }
 
 }  // namespace
@@ -388,7 +388,7 @@ std::string verdict_html(const GateReport& report) {
             changes_table(report.result));
   add_chart(page, "night-scatter", "Level before and now; below the line is faster",
             levels_table(report.result));
-  page.sections.push_back({0, {Heading{"All rows"}, Rows{verdict_table(report.result)}}});
+  page.add(0, Heading{"All rows"}, Rows{verdict_table(report.result)});
   return single_html(page, "Verdict of " + describe(report.run));
 }
 

@@ -42,21 +42,20 @@ std::vector<Table> rows_of_groups(const WhatChanged& changed) {
 /// `runs`: those that compare with it, and itself.
 void add_changes_of(Page& page, Site& site, const SiteRun& head, const std::vector<int64_t>& runs) {
   const int64_t id = head.info.id;
-  Section section{0, {Heading{"What changed on " + head.info.device.name}}};
+  const Heading title{"What changed on " + head.info.device.name};
   if (runs.size() < 2) {
-    section.blocks.push_back(
-        Paragraph{{{plain("No other run compares with "),
-                    linked("run " + name_of(head), night_page(id)), plain(".")}}});
-  } else {
-    const WhatChanged changed =
-        what_changed(site.store, runs.front(), id, Limits::of(head.info.device.backend));
-    section.blocks.push_back(Paragraph{{what_changed_line(changed)}});
-    Table groups = groups_table(changed);
-    add_links(groups);
-    if (!groups.rows.empty())
-      section.blocks.push_back(Rows{std::move(groups), 0, rows_of_groups(changed)});
+    page.add(0, title,
+             Paragraph{{{plain("No other run compares with "),
+                         linked("run " + name_of(head), night_page(id)), plain(".")}}});
+    return;
   }
-  page.sections.push_back(std::move(section));
+  const WhatChanged changed =
+      what_changed(site.store, runs.front(), id, Limits::of(head.info.device.backend));
+  page.add(0, title, Paragraph{{what_changed_line(changed)}});
+  if (changed.groups.empty()) return;
+  Table groups = groups_table(changed);
+  add_links(groups);
+  page.sections.back().blocks.push_back(Rows{std::move(groups), 0, rows_of_groups(changed)});
 }
 
 }  // namespace
@@ -156,10 +155,8 @@ void add_lookups(const std::shared_ptr<Site>& site, std::vector<SitePage>& pages
   for (const SitePage& page : pages) names.emplace_back(page.id, page.title);
   pages.push_back({"everything", "Everything", [site, names] {
                      Page page;
-                     page.sections.push_back(
-                         {0,
-                          {Rows{known_pages(names)}, Rows{known_runs(site->data)},
-                           Rows{known_rows(site->data)}}});
+                     page.add(0, Rows{known_pages(names)}, Rows{known_runs(site->data)},
+                              Rows{known_rows(site->data)});
                      return page;
                    }});
   const std::set<int64_t> compared = compared_runs(site->data);
@@ -168,7 +165,7 @@ void add_lookups(const std::shared_ptr<Site>& site, std::vector<SitePage>& pages
     if (!compared.contains(id)) continue;
     pages.push_back({levels_page(id), fmt::format("Levels of run {}", id), [site, i] {
                        Page page;
-                       page.sections.push_back({0, {Rows{levels_table(site->data, i)}}});
+                       page.add(0, Rows{levels_table(site->data, i)});
                        return page;
                      }});
   }

@@ -118,10 +118,9 @@ void add_table(Page& page, const ShownReport& report, Table table) {
   if (table.rows.empty()) return;
   add_links(table);
   if (report.chart) {
-    page.sections.push_back(
-        {0, {Chart{chart_of(report.sql).string(), report.title, std::move(table), {}}}});
+    page.add(0, Chart{chart_of(report.sql).string(), report.title, std::move(table)});
   } else {
-    page.sections.push_back({0, {Heading{report.title}, Rows{std::move(table)}}});
+    page.add(0, Heading{report.title}, Rows{std::move(table)});
   }
 }
 
