@@ -2,10 +2,10 @@
 #include "harness/cause/stall_lines.h"
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include <algorithm>
 #include <boost/algorithm/string/erase.hpp>
-#include <cctype>
 #include <cmath>
 #include <map>
 #include <set>
@@ -16,29 +16,6 @@ namespace moegate {
 namespace {
 
 constexpr std::string_view kIssued = "selected";  // a warp that did not wait
-
-bool is_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-}
-
-/// "R12" -> "R", also of predicates and barriers; other words stay.
-std::string_view without_number(std::string_view word) {
-  for (const std::string_view kind : {"UR", "UP", "UB", "R", "P", "B"}) {
-    if (!word.starts_with(kind) || word.size() == kind.size()) continue;
-    const std::string_view number = word.substr(kind.size());
-    if (std::ranges::all_of(number, [](unsigned char c) { return std::isdigit(c) != 0; })) {
-      return kind;
-    }
-  }
-  return word;
-}
-
-bool is_branch(std::string_view opcode) {
-  for (const std::string_view name : {"BRA", "BRX", "JMP", "JMX", "CALL", "BSSY", "RET"}) {
-    if (opcode == name) return true;
-  }
-  return false;
-}
 
 /// Of one kernel of one side: an instruction with how often warps waited there, by reason.
 struct HotInstruction {
@@ -153,14 +130,8 @@ void add_lines(const std::string& kernel, const HotInstruction* base, const HotI
   }
   for (const std::string& reason : reasons) {
     if (reason == kIssued) continue;
-    StallLine line{.kernel = kernel,
-                   .instruction = shown.text,
-                   .line = shown.line,
-                   .reason = reason,
-                   .base_share = share_of(base, reason),
-                   .head_share = share_of(head, reason),
-                   .base_offset = {},
-                   .head_offset = {}};
+    StallLine line{
+        kernel, shown.text, shown.line, reason, share_of(base, reason), share_of(head, reason)};
     if (base) line.base_offset = base->offset;
     if (head) line.head_offset = head->offset;
     lines.push_back(std::move(line));
@@ -170,22 +141,12 @@ void add_lines(const std::string& kernel, const HotInstruction* base, const HotI
 }  // namespace
 
 std::string instruction_shape(const std::string& instruction) {
-  std::string shape;
-  bool branches = false;
-  for (size_t at = 0; at < instruction.size();) {
-    size_t end = at;
-    while (end < instruction.size() && is_word(instruction[end])) ++end;
-    if (end == at) {
-      shape += instruction[at++];
-      continue;
-    }
-    const std::string_view word(instruction.data() + at, end - at);
-    at = end;
-    branches |= is_branch(word);
-    const bool label = word.starts_with("L_") && shape.ends_with('.');
-    const bool target = branches && word.starts_with("0x");
-    shape += label ? "L" : target ? "" : without_number(word);
-  }
+  static const re2::RE2 target(R"((?s)(\b(?:BRA|BRX|JMP|JMX|CALL|BSSY|RET)\b.*?)\b0x\w*)");
+  static const re2::RE2 label(R"(\.L_\w*)"), numbered(R"(\b(UR|UP|UB|R|P|B)\d+\b)");
+  std::string shape = instruction;
+  while (re2::RE2::Replace(&shape, target, R"(\1)")) continue;
+  re2::RE2::GlobalReplace(&shape, label, ".L");
+  re2::RE2::GlobalReplace(&shape, numbered, R"(\1)");
   boost::erase_all(shape, ".reuse");  // which operand is kept for the next instruction
   return shape;
 }
