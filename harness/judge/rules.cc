@@ -29,6 +29,10 @@ std::string of_head(const Look& l) {
   return what_happened(l.head);
 }
 
+std::string why_identical(const Look&) {
+  return kIdentical;
+}
+
 std::string why_by_time(const Look& l) {
   if (l.are_yardsticks()) return "a yardstick, judged by its own time";
   const auto known = [](const std::string& yardstick) {
@@ -52,60 +56,45 @@ std::string why_impossible(const Look& l) {
       l.head.impossible, l.head.level.n);
 }
 
-/// What the sides of a row say by themselves. All else is found over the rows of a run: find().
-struct SidesSay {
-  bool (*holds)(const Look&);
-  std::string (*why)(const Look&);
-};
-
 struct Row {
   Rule rule;
   Outcome outcome;
-  SidesSay ask = {};
+  /// What the sides of a row say by themselves. All else is found over the rows of a run: find().
+  bool (*holds)(const Look&) = nullptr;
+  std::string (*why)(const Look&) = nullptr;
 };
 
 constexpr std::array<Row, kRuleCount> kRules = {{
     {Rule::waived, Outcome::waived},
     {Rule::nothing_timed, Outcome::environment},
-    {Rule::wrong_output,
-     Outcome::wrong,
-     {[](const Look& l) { return l.head.status == Status::wrong; }, of_head}},
-    {Rule::broken,
-     Outcome::missing,
-     {[](const Look& l) { return is_broken(l.head.status); }, of_head}},
-    {Rule::no_latency,
-     Outcome::missing,
-     {[](const Look& l) { return !l.head.measured() && !l.head.never_quiet(); },
-      [](const Look& l) { return "has no latency any more: " + what_happened(l.head); }}},
-    {Rule::impossible,
-     Outcome::wrong,
-     {[](const Look& l) { return l.head.measured() && l.impossible(); }, why_impossible}},
-    {Rule::fresh,
-     Outcome::fresh,
-     {[](const Look& l) { return l.base == nullptr && !l.head.never_quiet(); },
-      [](const Look& l) {
-        return std::string(l.against.empty() ? "no baseline" : "nothing to compare with there");
-      }}},
-    {Rule::other_timer,
-     Outcome::environment,
-     {[](const Look& l) { return l.base && l.head.measured() && !l.comparable(); },
-      [](const Look& l) {
-        return fmt::format("timed by '{}', the baseline by '{}': not comparable", l.head.timer,
-                           l.base->timer);
-      }}},
-    {Rule::other_question,
-     Outcome::environment,
-     {[](const Look& l) { return !l.other.empty(); },
-      [](const Look& l) {
-        return fmt::format("not comparable: its operator has other {} than the base's", l.other);
-      }}},
-    {Rule::worse_output,
-     Outcome::wrong,
-     {[](const Look& l) { return !l.worse.empty(); }, [](const Look& l) { return l.worse; }}},
-    {Rule::as_warm,
-     Outcome::environment,
-     {[](const Look& l) { return l.comparable() && l.warm(); },
-      [](const Look&) { return std::string("as fast cold as warm, which the base is not"); }}},
+    {Rule::wrong_output, Outcome::wrong,
+     [](const Look& l) { return l.head.status == Status::wrong; }, of_head},
+    {Rule::broken, Outcome::missing, [](const Look& l) { return is_broken(l.head.status); },
+     of_head},
+    {Rule::no_latency, Outcome::missing,
+     [](const Look& l) { return !l.head.measured() && !l.head.never_quiet(); },
+     [](const Look& l) { return "has no latency any more: " + what_happened(l.head); }},
+    {Rule::impossible, Outcome::wrong,
+     [](const Look& l) { return l.head.measured() && l.impossible(); }, why_impossible},
+    {Rule::fresh, Outcome::fresh,
+     [](const Look& l) { return l.base == nullptr && !l.head.never_quiet(); },
+     [](const Look& l) {
+       return std::string(l.against.empty() ? "no baseline" : "nothing to compare with there");
+     }},
+    {Rule::other_timer, Outcome::environment,
+     [](const Look& l) { return l.base && l.head.measured() && !l.comparable(); },
+     [](const Look& l) {
+       return fmt::format("timed by '{}', the baseline by '{}': not comparable", l.head.timer,
+                          l.base->timer);
+     }},
+    {Rule::other_question, Outcome::environment, [](const Look& l) { return !l.other.empty(); },
+     [](const Look& l) {
+       return fmt::format("not comparable: its operator has other {} than the base's", l.other);
+     }},
+    {Rule::worse_output, Outcome::wrong, [](const Look& l) { return !l.worse.empty(); },
+     [](const Look& l) { return l.worse; }},
+    {Rule::as_warm, Outcome::environment, [](const Look& l) { return l.comparable() && l.warm(); },
+     [](const Look&) { return std::string("as fast cold as warm, which the base is not"); }},
     {Rule::other_device, Outcome::environment},
     {Rule::known_identical, Outcome::identical},
     {Rule::stalled, Outcome::missing},
@@ -118,34 +107,27 @@ constexpr std::array<Row, kRuleCount> kRules = {{
     {Rule::slow_to_enqueue, Outcome::regressed},
     {Rule::noisier, Outcome::regressed},
     {Rule::identical_but_off, Outcome::inconclusive},
-    {Rule::identical,
-     Outcome::identical,
-     {[](const Look& l) { return (l.comparable() || l.silent()) && l.identical(); },
-      [](const Look&) { return std::string(kIdentical); }}},
+    {Rule::identical, Outcome::identical,
+     [](const Look& l) { return (l.comparable() || l.silent()) && l.identical(); }, why_identical},
     {Rule::slower, Outcome::regressed},
     {Rule::replay_decides, Outcome::inconclusive},
     {Rule::faster, Outcome::improved},
     {Rule::uncertain, Outcome::inconclusive},
     {Rule::not_slower, Outcome::pass},
-    {Rule::disturbed,
-     Outcome::inconclusive,
-     {[](const Look& l) { return l.comparable() && l.disturbed(); }, why_disturbed}},
-    {Rule::same_yardstick,
-     Outcome::identical,
-     {[](const Look& l) {
-        return l.comparable() && l.are_yardsticks() && same_code(*l.base, l.head);
-      },
-      [](const Look&) { return std::string(kIdentical); }}},
-    {Rule::never_quiet,
-     Outcome::inconclusive,
-     {[](const Look& l) { return l.head.never_quiet(); }, of_head}},
-    {Rule::by_own_time,
-     Outcome::inconclusive,
-     {[](const Look& l) { return l.comparable() && l.by_time(); }, why_by_time}},
-    {Rule::same_outputs,
-     Outcome::pass,
-     {[](const Look& l) { return l.comparable() && bit_identical(*l.base, l.head); },
-      [](const Look&) { return std::string("output bit-identical"); }}},
+    {Rule::disturbed, Outcome::inconclusive,
+     [](const Look& l) { return l.comparable() && l.disturbed(); }, why_disturbed},
+    {Rule::same_yardstick, Outcome::identical,
+     [](const Look& l) {
+       return l.comparable() && l.are_yardsticks() && same_code(*l.base, l.head);
+     },
+     why_identical},
+    {Rule::never_quiet, Outcome::inconclusive, [](const Look& l) { return l.head.never_quiet(); },
+     of_head},
+    {Rule::by_own_time, Outcome::inconclusive,
+     [](const Look& l) { return l.comparable() && l.by_time(); }, why_by_time},
+    {Rule::same_outputs, Outcome::pass,
+     [](const Look& l) { return l.comparable() && bit_identical(*l.base, l.head); },
+     [](const Look&) { return std::string("output bit-identical"); }},
 }};
 
 constexpr bool are_in_order() {
@@ -204,8 +186,8 @@ CaseVerdict look_at(const CaseId& id, const Look& look) {
   v.status = look.head.status;
   v.drift = look.other.empty() && !look.worse.empty();
   for (const Row& row : kRules) {
-    if (row.ask.holds == nullptr || !row.ask.holds(look)) continue;
-    find(v, row.rule, row.ask.why(look));  // what stands behind it in the list decides nothing
+    if (row.holds == nullptr || !row.holds(look)) continue;
+    find(v, row.rule, row.why(look));  // what stands behind it in the list decides nothing
     break;
   }
   return v;
