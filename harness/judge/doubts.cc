@@ -116,11 +116,6 @@ void fail_slow_to_enqueue(GateResult& result, const Sides& head,
     double now() const { return median(ours); }
     double before() const { return median(theirs); }
   };
-  const auto values = [](const ByRound& by_round) {
-    std::vector<double> all;
-    for (const auto& [round, us] : by_round) all.push_back(us);
-    return all;
-  };
   std::vector<Row> rows;
   std::vector<double> ratios;
   InOrder heads(head);
@@ -132,7 +127,7 @@ void fail_slow_to_enqueue(GateResult& result, const Sides& head,
     const Side* base = base_of(v.id, expected);
     if (!base || base->enqueues.size() < kFewestProcesses) continue;
     if (expected.at(v.id.suite).other_device) continue;
-    Row row{&v, values(h->enqueues), values(base->enqueues)};
+    Row row{&v, numbers_of(h->enqueues), numbers_of(base->enqueues)};
     ratios.push_back(row.now() / row.before());
     rows.push_back(std::move(row));
   }
@@ -155,11 +150,9 @@ void fail_far_slower(GateResult& result, const Sides& head,
   constexpr size_t kFewestProcesses = 2, kFewestRows = 5;
   if (setting.paired) return;
   const auto times_of = [&](const CaseVerdict& v) {
-    std::vector<double> us;
     const auto side = head.find(v.id);
-    if (side == head.end() || side->second.disturbed) return us;
-    for (const auto& [round, time] : side->second.times) us.push_back(time);
-    return us;
+    const bool quiet = side != head.end() && !side->second.disturbed;
+    return quiet ? numbers_of(side->second.times) : std::vector<double>();
   };
   std::vector<double> machine;  // how much slower the same code is tonight
   for (const CaseVerdict& v : result.cases) {

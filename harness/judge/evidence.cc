@@ -20,10 +20,14 @@ bool CaseIdLess::operator()(const CaseId& a, const CaseId& b) const {
   return NaturalLess::compare(a.variant, b.variant) < 0;
 }
 
+std::vector<double> numbers_of(const ByRound& rounds) {
+  std::vector<double> numbers;
+  for (const auto& [round, number] : rounds) numbers.push_back(number);
+  return numbers;
+}
+
 Evidence evidence_of(const ByRound& rounds) {
-  std::vector<double> levels;
-  for (const auto& [round, level] : rounds) levels.push_back(level);
-  return Evidence::of(levels);
+  return Evidence::of(numbers_of(rounds));
 }
 
 Quantity compared(const Side& base, const Side& head) {
@@ -197,14 +201,10 @@ void conclude(const Levels& levels, Side& side) {
   side.times = only_of(side.by_round, levels.times);
   side.means = only_of(side.by_round, levels.means);
   side.mean_times = only_of(side.by_round, levels.mean_times);
-  std::vector<double> values, tails;
-  for (const auto& [round, level] : side.by_round) {
-    values.push_back(level);
-    const auto mean = side.means.find(round);
-    if (mean != side.means.end()) tails.push_back(mean->second / level);
-  }
-  side.level = Evidence::of(values);
-  if (tails.size() == values.size()) side.tail = geometric_mean(tails);
+  side.level = evidence_of(side.by_round);
+  std::vector<double> tails;
+  for (const auto& [round, mean] : side.means) tails.push_back(mean / side.by_round.at(round));
+  if (tails.size() == side.by_round.size()) side.tail = geometric_mean(tails);
 }
 
 void add_process(Side& side, const Level& l, Levels& levels) {

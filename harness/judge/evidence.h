@@ -140,6 +140,7 @@ using Sides = std::map<CaseId, Side, CaseIdLess>;
 Sides collect(const EachLevel& levels);
 Sides collect(const std::vector<Level>& levels);
 
+std::vector<double> numbers_of(const ByRound& rounds);
 /// Of the processes of these rounds, a level each.
 Evidence evidence_of(const ByRound& rounds);
 

@@ -5,9 +5,7 @@
 
 #include <array>
 #include <cmath>
-#include <vector>
 
-#include "harness/base/stats.h"
 #include "harness/judge/look.h"
 #include "harness/judge/ratchet.h"
 
@@ -140,10 +138,7 @@ static_assert(are_in_order(), "kRules has a row for each Rule, in their order");
 
 /// Microseconds, or a ratio; 0: unknown.
 double shown(const Side& side, bool time) {
-  if (!time) return side.level.level();
-  std::vector<double> times;
-  for (const auto& [round, us] : side.times) times.push_back(us);
-  return times.empty() ? 0 : geometric_mean(times);
+  return (time ? evidence_of(side.times) : side.level).level();
 }
 
 }  // namespace
