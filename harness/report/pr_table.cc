@@ -68,25 +68,16 @@ PrKind kind_of(const CaseVerdict& v) {
 
 PrRow row_of(const CaseVerdict& v, const PrTables& tables) {
   static const PrCase unknown;
-  PrRow row{&v, find_or_null(tables.cases, v.id.key), kind_of(v), {}, nullptr, nullptr};
-  if (!row.facts) row.facts = &unknown;
-  row.base = find_or_null(tables.base_sides, v.id);
-  row.head = find_or_null(tables.head_sides, v.id);
+  const PrCase* facts = find_or_null(tables.cases, v.id.key);
+  PrRow row{.verdict = &v,
+            .facts = facts ? facts : &unknown,
+            .kind = kind_of(v),
+            .base = find_or_null(tables.base_sides, v.id),
+            .head = find_or_null(tables.head_sides, v.id)};
   if (v.outcome == Outcome::identical) row.log_speedup = 0;
   if (v.outcome != Outcome::identical && row.kind != PrKind::uncompared && v.latency)
     row.log_speedup = -std::log1p(v.latency->effect);
   return row;
-}
-
-/// Log speed-ups of a row by round.
-ByRound by_round(const PrRow& row) {
-  ByRound values;
-  const Quantity quantity = compared(*row.base, *row.head);
-  for (const auto& [round, level] : row.head->rounds(quantity)) {
-    const double* base = find_or_null(row.base->rounds(quantity), round);
-    if (base) values[round] = std::log(*base / level);
-  }
-  return values;
 }
 
 /// Every row that can have a speed-up, by table, tokens ascending. The rows point into `tables`.
@@ -98,9 +89,7 @@ std::map<PrGroup, std::vector<PrRow>> group_rows(const PrTables& tables) {
         .push_back(row);
   }
   for (auto& [group, rows] : groups) {
-    std::stable_sort(rows.begin(), rows.end(), [](const PrRow& a, const PrRow& b) {
-      return a.facts->tokens < b.facts->tokens;
-    });
+    std::ranges::stable_sort(rows, {}, [](const PrRow& row) { return row.facts->tokens; });
   }
   return groups;
 }
@@ -121,7 +110,7 @@ std::optional<Interval> log_interval(const PrRow& row) {
 /// nothing below two such rounds.
 PrGeomean geomean_of(const std::vector<PrRow>& rows) {
   PrGeomean g;
-  std::map<int, std::vector<double>> rounds;
+  std::map<int, std::vector<double>> rounds;  // log speed-ups
   size_t timed = 0;
   for (const PrRow& row : rows) {
     if (!row.log_speedup) continue;
@@ -129,7 +118,11 @@ PrGeomean geomean_of(const std::vector<PrRow>& rows) {
     g.log_speedup += *row.log_speedup;
     if (row.verdict->outcome == Outcome::identical || !row.base || !row.head) continue;
     ++timed;
-    for (const auto& [round, value] : by_round(row)) rounds[round].push_back(value);
+    const Quantity quantity = compared(*row.base, *row.head);
+    for (const auto& [round, level] : row.head->rounds(quantity)) {
+      if (const double* base = find_or_null(row.base->rounds(quantity), round))
+        rounds[round].push_back(std::log(*base / level));
+    }
   }
   if (g.n == 0) return g;
   g.log_speedup /= g.n;
@@ -182,35 +175,20 @@ void read_cases(Store& store, int64_t run, std::map<std::string, PrCase>& cases)
   }
 }
 
-struct OneSide {
-  Sides sides;
-  SpansUs us;
-};
-
 /// `only`: the one variant that counts; `shown`: what it is called. Both empty: all, as they are.
-OneSide read_side(Store& store, const RunInfo& run, const std::string& only,
-                  const std::string& shown) {
-  const std::vector<Level> levels = store.levels(run.id);
-  OneSide side;
-  const auto called = [&](const CaseId& id) {
-    return CaseId{id.suite, id.key, shown.empty() ? id.variant : shown};
-  };
-  for (const auto& [id, s] : collect(levels)) {
-    if (only.empty() || id.variant == only) side.sides[called(id)] = s;
+Sides read_side(Store& store, const RunInfo& run, const std::string& only,
+                const std::string& shown) {
+  Sides all = collect(store.each_level(run.id));
+  if (only.empty()) return all;
+  Sides sides;
+  for (auto& [id, side] : all) {
+    if (id.variant == only) sides[{id.suite, id.key, shown}] = std::move(side);
   }
-  std::map<CaseId, std::vector<double>, CaseIdLess> spans;
-  for (const Level& l : levels) {
-    const CaseId id = called({l.suite, l.key, l.variant});
-    if (!only.empty() && l.variant != only) continue;
-    // The spans of the processes that are behind the level.
-    if (side.sides[id].by_round.count(l.round) > 0) spans[id].push_back(l.result.span_ns / 1000);
-  }
-  for (const auto& [id, us] : spans) side.us[id] = geometric_mean(us);
-  if (!only.empty() && side.sides.empty()) {
+  if (sides.empty()) {
     usage_error("{} holds no result of variant '{}'; `moegate list kernels` shows the variants",
                 describe(run), only);
   }
-  return side;
+  return sides;
 }
 
 }  // namespace
@@ -226,12 +204,8 @@ PrTables read_pr_tables(Store& store, int64_t base, int64_t head,
                 tables.head.device.uuid);
   }
   const std::string shown = pair ? pair->first + " → " + pair->second : "";
-  OneSide before = read_side(store, tables.base, pair ? pair->first : "", shown);
-  OneSide after = read_side(store, tables.head, pair ? pair->second : "", shown);
-  tables.base_sides = std::move(before.sides);
-  tables.head_sides = std::move(after.sides);
-  tables.base_us = std::move(before.us);
-  tables.head_us = std::move(after.us);
+  tables.base_sides = read_side(store, tables.base, pair ? pair->first : "", shown);
+  tables.head_sides = read_side(store, tables.head, pair ? pair->second : "", shown);
   read_cases(store, base, tables.cases);
   read_cases(store, head, tables.cases);
   tables.ceilings = store.ceilings(tables.head.device);
@@ -248,9 +222,14 @@ std::string text_of(const std::optional<Interval>& log_interval) {
   return fmt::format("{:.3f}–{:.3f}", std::exp(log_interval->low), std::exp(log_interval->high));
 }
 
-std::string us_text(const double* us) {
-  if (!us || !(*us > 0)) return "";
-  return *us < 100 ? fmt::format("{:.2f}", *us) : fmt::format("{:.1f}", *us);
+/// Geometric mean of the spans of the processes that are behind the level; 0: there are none.
+double us_of(const Side* side) {
+  return side ? evidence_of(side->times).level() : 0;
+}
+
+std::string us_text(double us) {
+  if (us <= 0) return "";
+  return us < 100 ? fmt::format("{:.2f}", us) : fmt::format("{:.1f}", us);
 }
 
 std::optional<double> bits_of(const PrRow& row) {
@@ -296,18 +275,18 @@ bool is_compute_bound(const Cost& cost) {
   return cost.flops > kComputeBound * (cost.read_bytes + cost.write_bytes);
 }
 
-std::string rate_text(const Cost& cost, const double* us) {
-  if (!us || !(*us > 0)) return "";
-  if (is_compute_bound(cost)) return fmt::format("{:.1f}", cost.flops / *us / 1e6);
+std::string rate_text(const Cost& cost, double us) {
+  if (us <= 0) return "";
+  if (is_compute_bound(cost)) return fmt::format("{:.1f}", cost.flops / us / 1e6);
   const double bytes = cost.read_bytes + cost.write_bytes;
-  return bytes > 0 ? fmt::format("{:.1f}", bytes / *us / 1e3) : "";
+  return bytes > 0 ? fmt::format("{:.1f}", bytes / us / 1e3) : "";
 }
 
 /// "71.2 (mem)": share of the roofline, and which of the two roofs it is.
-std::string ceiling_text(const Cost& cost, const double* us, const PrTables& tables) {
+std::string ceiling_text(const Cost& cost, double us, const PrTables& tables) {
   const Roofline roof = roofline(cost, tables.ceilings, tables.head.device.cache_bytes);
-  if (!us || !(*us > 0) || !(roof.floor_s() > 0)) return "";
-  return fmt::format("{:.1f} ({})", 100e6 * roof.floor_s() / *us,
+  if (us <= 0 || !(roof.floor_s() > 0)) return "";
+  return fmt::format("{:.1f} ({})", 100e6 * roof.floor_s() / us,
                      roof.flops_s > roof.bytes_s ? "comp" : "mem");
 }
 
@@ -324,22 +303,18 @@ Table::Cell speedup_cell(const PrGeomean& g) {
 
 /// One unit for the column where the rows agree on it, else one in each cell.
 std::string rate_column(const std::vector<PrRow>& rows) {
-  const auto compute =
-      static_cast<size_t>(std::count_if(rows.begin(), rows.end(), [](const PrRow& row) {
-        return is_compute_bound(row.facts->cost);
-      }));
-  if (compute == rows.size()) return "TFLOPS";
-  return compute == 0 ? "GB/s" : "rate";
+  const auto compute = [](const PrRow& row) { return is_compute_bound(row.facts->cost); };
+  if (std::ranges::all_of(rows, compute)) return "TFLOPS";
+  return std::ranges::none_of(rows, compute) ? "GB/s" : "rate";
 }
 
 std::vector<Table::Cell> cells_of(const PrRow& row, const PrTables& tables, bool name_the_unit) {
   const Cost& cost = row.facts->cost;
-  const double* before = find_or_null(tables.base_us, row.verdict->id);
-  const double* after = find_or_null(tables.head_us, row.verdict->id);
+  const double after = us_of(row.head);
   std::string achieved = rate_text(cost, after);
   if (name_the_unit && !achieved.empty()) achieved += is_compute_bound(cost) ? " TFLOPS" : " GB/s";
   return {number(row.facts->tokens < 0 ? "" : fmt::format("{}", row.facts->tokens)),
-          number(us_text(before)),
+          number(us_text(us_of(row.base))),
           number(us_text(after)),
           speedup_cell(row),
           number(text_of(log_interval(row))),
@@ -365,9 +340,7 @@ Rows speedup_table(const std::vector<PrRow>& rows, const PrTables& tables) {
 }
 
 std::string counts_line(const std::vector<PrRow>& rows) {
-  const auto count = [&](PrKind kind) {
-    return std::count_if(rows.begin(), rows.end(), [&](const PrRow& r) { return r.kind == kind; });
-  };
+  const auto count = [&](PrKind kind) { return std::ranges::count(rows, kind, &PrRow::kind); };
   std::string text =
       fmt::format("{} faster / {} slower / {} same / {} inconclusive", count(PrKind::faster),
                   count(PrKind::slower), count(PrKind::same), count(PrKind::inconclusive));

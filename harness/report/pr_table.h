@@ -24,15 +24,11 @@ struct PrCase {
   Cost cost;            // of one launch
 };
 
-/// Mean spans of one side: geometric over its processes, in microseconds.
-using SpansUs = std::map<CaseId, double, CaseIdLess>;
-
-/// Everything the tables are made of. The sides and spans of base and head have the same ids, which
-/// are those of `result` too.
+/// Everything the tables are made of. The sides of base and head have the same ids, which are those
+/// of `result` too.
 struct PrTables {
   RunInfo base, head;  // measured in paired rounds on one device
   Sides base_sides, head_sides;
-  SpansUs base_us, head_us;
   std::map<std::string, PrCase> cases;     // by key
   std::map<std::string, double> ceilings;  // of the device; empty: none measured
   GateResult result;                       // of judging head against base

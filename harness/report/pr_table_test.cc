@@ -19,12 +19,10 @@ Judgement judgement(Outcome outcome, double effect) {
   return j;
 }
 
-Side side(ByRound by_round) {
+Side side(const ByRound& by_round) {
   Side s;
-  std::vector<double> levels;
-  for (const auto& [round, level] : by_round) levels.push_back(level);
-  s.level = Evidence::of(levels);
-  s.by_round = std::move(by_round);
+  s.level = evidence_of(by_round);
+  s.by_round = s.times = by_round;
   return s;
 }
 
@@ -54,8 +52,6 @@ class PrTableTest : public ::testing::Test {
     t_.base_sides[id] = side({{0, before_us}, {1, before_us}, {2, before_us}});
     const double after = before_us / speedup;
     t_.head_sides[id] = side({{0, after}, {1, after * 1.01}, {2, after / 1.01}});
-    t_.base_us[id] = before_us;
-    t_.head_us[id] = after;
     CaseVerdict v;
     v.id = id;
     v.outcome = outcome;
@@ -249,8 +245,8 @@ TEST_F(PrTableStoreTest, TwoRunsOfAStore) {
   });
   const PrTables t = judged(base, head);
   const CaseId faster{"nightly", "topk_sort/tokens=16", "fused"};
-  EXPECT_NEAR(t.base_us.at(faster), 10, 0.001);
-  EXPECT_NEAR(t.head_us.at(faster), 5, 0.001);
+  EXPECT_NEAR(evidence_of(t.base_sides.at(faster).times).level(), 10, 0.001);
+  EXPECT_NEAR(evidence_of(t.head_sides.at(faster).times).level(), 5, 0.001);
   EXPECT_EQ(t.cases.at(faster.key).tokens, 16);
   EXPECT_EQ(t.cases.at(faster.key).model, "gpt-oss-120b");
   EXPECT_EQ(t.cases.at(faster.key).config, "");
@@ -269,8 +265,9 @@ TEST_F(PrTableStoreTest, TwoVariantsAreOneCase) {
   };
   const int64_t base = add_run(only("chain")), head = add_run(only("fused"));
   const PrTables t = judged(base, head, VariantPair{"chain", "fused"});
-  EXPECT_EQ(t.base_us.size(), 2u);
-  EXPECT_NEAR(t.head_us.at({"nightly", "topk_sort/tokens=8", "chain → fused"}), 8, 0.001);
+  EXPECT_EQ(t.base_sides.size(), 2u);
+  const Side& head_side = t.head_sides.at({"nightly", "topk_sort/tokens=8", "chain → fused"});
+  EXPECT_NEAR(head_side.level.level(), 8, 0.001);
   EXPECT_NE(comment(t).find("**1.250x**"), std::string::npos) << comment(t);
   Store store = Store::open(db_, Store::Mode::read);
   EXPECT_THROW(read_pr_tables(store, base, head, VariantPair{"fused", "chain"}), Error);
