@@ -7,7 +7,6 @@
 #include <iterator>
 #include <optional>
 
-#include "harness/base/text.h"
 #include "harness/judge/steps.h"
 #include "harness/report/history.h"
 #include "harness/report/page.h"
