@@ -85,9 +85,7 @@ void add_cases(Page& page, int rank, const std::string& title,
 
 void add_improvements(Page& page, const GateReport& report, bool host) {
   auto rows = worst_first(report.result, {Outcome::improved});
-  std::stable_sort(rows.begin(), rows.end(), [](const CaseVerdict* a, const CaseVerdict* b) {
-    return a->latency->high < b->latency->high;
-  });
+  std::ranges::stable_sort(rows, {}, [](const CaseVerdict* v) { return v->latency->high; });
   add_cases(page, kTheRest, "Improvements", rows, host);
   if (rows.empty() || report.next.empty()) return;
   page.sections.back().blocks.push_back(Paragraph{
@@ -248,17 +246,12 @@ List context(const GateResult& result) {
 std::vector<const CaseVerdict*> worst_first(const GateResult& result,
                                             const std::vector<Outcome>& outcomes) {
   std::vector<const CaseVerdict*> rows;
+  const auto place = [&](const CaseVerdict* v) { return std::ranges::find(outcomes, v->outcome); };
   for (const CaseVerdict& v : result.cases) {
-    if (std::find(outcomes.begin(), outcomes.end(), v.outcome) != outcomes.end())
-      rows.push_back(&v);
+    if (place(&v) != outcomes.end()) rows.push_back(&v);
   }
-  const auto place = [&](const CaseVerdict* v) {
-    return std::find(outcomes.begin(), outcomes.end(), v->outcome) - outcomes.begin();
-  };
-  const auto badness = [](const CaseVerdict* v) { return v->latency ? v->latency->low : 0; };
-  std::stable_sort(rows.begin(), rows.end(), [&](const CaseVerdict* a, const CaseVerdict* b) {
-    if (place(a) != place(b)) return place(a) < place(b);
-    return badness(a) > badness(b);
+  std::ranges::stable_sort(rows, {}, [&](const CaseVerdict* v) {
+    return std::pair(place(v), v->latency ? -v->latency->low : 0);
   });
   return rows;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -60,8 +61,7 @@ std::vector<Name> find_names(Store& store, const HistoryQuery& query) {
   std::vector<Name> all, names;
   Statement q(store.database(), "SELECT case_id, key FROM bench_case");
   while (q.step()) all.push_back({q.integer(0), q.text(1), ""});
-  std::sort(all.begin(), all.end(),
-            [](const Name& a, const Name& b) { return NaturalLess()(a.key, b.key); });
+  std::ranges::sort(all, NaturalLess(), &Name::key);
   VariantsOf variants_of(store.database());
   size_t matched = 0;
   for (const Name& c : all) {
@@ -250,11 +250,9 @@ void classify(std::vector<HistorySeries>& all, Store& store) {
 }
 
 std::string classes_of(const std::map<int64_t, RunInfo>& runs) {
-  std::vector<std::string> classes;
-  for (const auto& [id, run] : runs) classes.push_back(run.device.klass);
-  std::sort(classes.begin(), classes.end());
-  classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
-  return list_some(classes);
+  std::set<std::string> classes;
+  for (const auto& [id, run] : runs) classes.insert(run.device.klass);
+  return list_some({classes.begin(), classes.end()});
 }
 
 }  // namespace

@@ -153,9 +153,7 @@ std::optional<size_t> fitting_rows(const Page& page, const Section& section, siz
 std::vector<size_t> by_rank(const Page& page) {
   std::vector<size_t> order(page.sections.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return page.sections[a].rank < page.sections[b].rank;
-  });
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return page.sections[i].rank; });
   return order;
 }
 

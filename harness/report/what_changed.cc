@@ -251,11 +251,8 @@ WhatChanged what_changed(Store& store, int64_t base, int64_t head, const Limits&
     add_trend(group, levels);
     changed.groups.push_back(std::move(group));
   }
-  std::ranges::stable_sort(changed.groups, [](const ChangeGroup& a, const ChangeGroup& b) {
-    const auto by = [](const ChangeGroup& g) {
-      return std::pair(g.kind, -std::abs(g.change) * static_cast<double>(g.rows.size()));
-    };
-    return by(a) < by(b);
+  std::ranges::stable_sort(changed.groups, {}, [](const ChangeGroup& g) {
+    return std::pair(g.kind, -std::abs(g.change) * static_cast<double>(g.rows.size()));
   });
   return changed;
 }

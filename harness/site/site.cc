@@ -402,9 +402,8 @@ void add_newest(const std::shared_ptr<Site>& site, const SiteRun& run,
 void sort_by_file(std::vector<SiteRow>& rows) {
   std::vector<std::pair<uint32_t, SiteRow*>> order;
   for (SiteRow& row : rows) order.emplace_back(file_hash(case_page(row.key, row.variant)), &row);
-  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.first, a.second->key, a.second->variant) <
-           std::tie(b.first, b.second->key, b.second->variant);
+  std::ranges::sort(order, {}, [](const auto& row) {
+    return std::tie(row.first, row.second->key, row.second->variant);
   });
   std::vector<SiteRow> sorted;
   for (const auto& [hash, row] : order) sorted.push_back(std::move(*row));
