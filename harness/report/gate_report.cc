@@ -224,6 +224,11 @@ bool holds(const Statement& q, int column, std::string_view value) {
   return q.view(column) == value;
 }
 
+/// As the table's key has it, behind the run.
+auto key_of(const CaseVerdict& v) {
+  return std::tie(v.against, v.id.suite, v.id.key, v.id.variant);
+}
+
 /// A row of a verdict, and whether the store has it as it is.
 struct VerdictRow {
   const CaseVerdict* verdict;
@@ -234,10 +239,7 @@ struct VerdictRow {
 std::vector<VerdictRow> in_order_of_key(const GateResult& result) {
   std::vector<VerdictRow> rows;
   for (const CaseVerdict& v : result.cases) rows.push_back({&v});
-  std::ranges::sort(rows, {}, [](const VerdictRow& row) {
-    const CaseVerdict& v = *row.verdict;
-    return std::tie(v.against, v.id.suite, v.id.key, v.id.variant);
-  });
+  std::ranges::sort(rows, {}, [](const VerdictRow& row) { return key_of(*row.verdict); });
   return rows;
 }
 
@@ -250,17 +252,12 @@ bool find_stored(Database& db, int64_t run, const std::string& against, int fami
                               "against = ?2 ORDER BY suite, key, variant",
                               kSaid));
   q.bind(run, against);
-  const auto name_of_row = [](const VerdictRow& row) {
-    const CaseVerdict& v = *row.verdict;
-    return std::tuple<std::string_view, std::string_view, std::string_view, std::string_view>(
-        v.against, v.id.suite, v.id.key, v.id.variant);
-  };
   bool others = false;
   auto row = rows.begin();
   while (q.step()) {
-    const std::tuple name(std::string_view(against), q.view(0), q.view(1), q.view(2));
-    while (row != rows.end() && name_of_row(*row) < name) ++row;
-    if (row == rows.end() || name_of_row(*row) != name) {
+    const std::tuple key(std::string_view(against), q.view(0), q.view(1), q.view(2));
+    while (row != rows.end() && key_of(*row->verdict) < key) ++row;
+    if (row == rows.end() || key_of(*row->verdict) != key) {
       others = true;
       continue;
     }
@@ -289,10 +286,6 @@ void put_verdicts(Database& db, int64_t run, int family, const std::vector<Verdi
     insert.run();
   }
 }
-
-}  // namespace
-
-namespace {
 
 /// A run has one verdict of a gate, the newest: those against other files go.
 void remove_earlier_gates(Database& db, int64_t run, const std::set<std::string>& judged_against) {
