@@ -167,20 +167,14 @@ Table verdict_table(const GateResult& result) {
 }
 
 std::string throttle_summary(Store& store, int64_t run) {
-  Statement q(
+  const auto text = values_of<std::string>(
       store.database(),
-      "SELECT throttle, count(*) AS throttled, (SELECT count(*) FROM process WHERE run_id = ?1) AS "
-      "processes FROM process WHERE run_id = ?1 AND throttle <> '' GROUP BY throttle "
-      "ORDER BY throttled DESC, throttle");
-  q.bind(run);
-  const Columns cause(q);
-  std::string text;
-  while (q.step()) {
-    text +=
-        fmt::format("{}{} in {} of {} processes", text.empty() ? "" : ", ", cause.text("throttle"),
-                    cause.integer("throttled"), cause.integer("processes"));
-  }
-  return text;
+      "SELECT group_concat(throttle || ' in ' || throttled || ' of ' || (SELECT count(*) FROM "
+      "process WHERE run_id = ?1) || ' processes', ', ') FROM (SELECT throttle, count(*) AS "
+      "throttled FROM process WHERE run_id = ?1 AND throttle <> '' GROUP BY throttle "
+      "ORDER BY throttled DESC, throttle)",
+      run);
+  return text.front();
 }
 
 // A verdict's rows in the store, beside the run that was judged.
