@@ -65,16 +65,14 @@ constexpr double kDitherTicks = 2;
 
 /// Microseconds, or a ratio; 0: nothing was timed.
 double judged_level(const Result& r) {
-  switch (r.judged) {
-    case Judged::none:
-      return 0;
-    case Judged::span:
-      return r.span_ns / 1000;
-    case Judged::ratio:
-    case Judged::is_yardstick:
-      return r.ratio;
-  }
-  return 0;
+  if (r.judged == Judged::span) return r.span_ns / 1000;
+  return r.judged == Judged::none ? 0 : r.ratio;
+}
+
+/// The same of the plain means; 0: the worker did not state them.
+double mean_level(const Result& r) {
+  if (r.judged == Judged::span) return r.mean_ns / 1000;
+  return r.judged == Judged::none ? 0 : r.mean_ratio;
 }
 
 double worst_error(const Result& r) {
@@ -149,12 +147,6 @@ void agree(std::string& all, const std::string& one, bool first) {
 std::string yardstick_of(const Result& r) {
   const bool known = !r.yardstick.empty() && !r.yardstick_code.empty();
   return known ? r.yardstick + "@" + r.yardstick_code : "";
-}
-
-/// As judged_level(), of the plain means; 0: the worker did not state them.
-double mean_level(const Result& r) {
-  if (r.judged == Judged::span) return r.mean_ns / 1000;
-  return r.judged == Judged::none ? 0 : r.mean_ratio;
 }
 
 /// What the processes of one row measured, by round.

@@ -56,15 +56,9 @@ bool lacks_everything(const GateResult& result) {
 }
 
 bool is_compared(const CaseVerdict& v) {
-  switch (v.outcome) {
-    case Outcome::identical:
-      return !v.yardstick;
-    case Outcome::wrong:
-    case Outcome::waived:
-      return true;
-    default:
-      return v.latency && v.outcome != Outcome::inconclusive;
-  }
+  if (v.outcome == Outcome::identical) return !v.yardstick;
+  if (v.outcome == Outcome::wrong || v.outcome == Outcome::waived) return true;
+  return v.latency && v.outcome != Outcome::inconclusive;
 }
 
 bool is_in_doubt(const CaseVerdict& v) {

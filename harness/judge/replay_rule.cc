@@ -120,16 +120,9 @@ namespace {
 constexpr double kSuspicious = 0.05;
 
 bool suspicious(const Judgement& j) {
-  switch (j.outcome) {
-    case Outcome::pass:
-      return j.p < kSuspicious || j.p_faster < kSuspicious;
-    case Outcome::regressed:
-    case Outcome::improved:
-    case Outcome::inconclusive:
-      return true;
-    default:
-      return false;
-  }
+  if (j.outcome == Outcome::pass) return j.p < kSuspicious || j.p_faster < kSuspicious;
+  return j.outcome == Outcome::regressed || j.outcome == Outcome::improved ||
+         j.outcome == Outcome::inconclusive;
 }
 
 /// One of two planned looks.

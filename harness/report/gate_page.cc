@@ -34,23 +34,11 @@ std::string bounds_text(const CaseVerdict& v) {
 }
 
 Tone tone_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::improved:
-      return Tone::good;
-    case Outcome::regressed:
-    case Outcome::wrong:
-    case Outcome::missing:
-      return Tone::bad;
-    case Outcome::inconclusive:
-    case Outcome::environment:
-    case Outcome::waived:
-      return Tone::doubtful;
-    case Outcome::pass:
-    case Outcome::fresh:
-    case Outcome::identical:
-      break;
-  }
-  return Tone::plain;
+  using enum Outcome;
+  if (outcome == improved) return Tone::good;
+  if (outcome == regressed || outcome == wrong || outcome == missing) return Tone::bad;
+  const bool doubtful = outcome == inconclusive || outcome == environment || outcome == waived;
+  return doubtful ? Tone::doubtful : Tone::plain;
 }
 
 Table::Cell cell(const std::string& text) {

@@ -20,7 +20,7 @@ namespace {
 /// Levels of the rows that changed, run by run.
 class Levels {
  public:
-  Levels(Store& store, const std::vector<int64_t>& runs) : runs_(runs) {
+  Levels(Store& store, const std::vector<int64_t>& runs) {
     for (const int64_t run : runs) rows_.push_back(read_run_rows(store, run));
   }
   /// One for each run; NaN where it has none of the row's kind.
@@ -37,10 +37,9 @@ class Levels {
     const auto row = rows_[run].find(row_name(id.key, id.variant));
     return row == rows_[run].end() ? "" : row->second.code;
   }
-  size_t size() const { return runs_.size(); }
+  size_t size() const { return rows_.size(); }
 
  private:
-  std::vector<int64_t> runs_;
   std::vector<RunRows> rows_;
 };
 
@@ -72,20 +71,13 @@ size_t split_of(const std::vector<double>& levels) {
 }
 
 std::optional<ChangeKind> kind_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::wrong:
-      return ChangeKind::wrong;
-    case Outcome::regressed:
-      return ChangeKind::slower;
-    case Outcome::improved:
-      return ChangeKind::faster;
-    case Outcome::missing:
-      return ChangeKind::lost;
-    case Outcome::fresh:
-      return ChangeKind::added;
-    default:
-      return std::nullopt;
-  }
+  static const std::map<Outcome, ChangeKind> kinds = {{Outcome::wrong, ChangeKind::wrong},
+                                                      {Outcome::regressed, ChangeKind::slower},
+                                                      {Outcome::improved, ChangeKind::faster},
+                                                      {Outcome::missing, ChangeKind::lost},
+                                                      {Outcome::fresh, ChangeKind::added}};
+  const auto kind = kinds.find(outcome);
+  return kind == kinds.end() ? std::nullopt : std::optional(kind->second);
 }
 
 bool is_of_level(ChangeKind kind) {
