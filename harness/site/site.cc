@@ -45,17 +45,12 @@ struct Index {
 /// Adds what a row of one series of runs says to its operator's index.
 void add_row(const SiteData& data, const SiteRow& row, int conditions,
              std::map<std::pair<std::string, uint32_t>, Index>& indices) {
+  const Points points = histories_of(data, row)[conditions];
   double sum = 0;
-  int n = 0;
-  for (const SitePoint& p : row.points) {
-    if (!p.level || data.runs[p.run].conditions != conditions) continue;
-    sum += p.mean_log;
-    ++n;
-  }
-  for (const SitePoint& p : row.points) {
-    if (!p.level || data.runs[p.run].conditions != conditions) continue;
-    Index& index = indices[{row.op, p.run}];
-    index.sum += p.mean_log - sum / n;
+  for (const SitePoint* p : points) sum += p->mean_log;
+  for (const SitePoint* p : points) {
+    Index& index = indices[{row.op, p->run}];
+    index.sum += p->mean_log - sum / static_cast<double>(points.size());
     ++index.rows;
   }
 }
@@ -211,10 +206,7 @@ Page night_page_of(Site& site, const SiteRun& run, bool whole) {
   page.add(0, std::move(health));
   for (const std::string& report : reports_of(list_of(run, whole)))
     add_report(page, site, report, {.run = run.info.id, .open = open});
-  if (run.judged()) {
-    const bool host = run.info.device.backend == Backend::host;
-    add_words(page, 0, limit((host ? Limits::host() : Limits::cuda()).blind_at));
-  }
+  if (run.judged()) add_words(page, 0, limit(Limits::of(run.info.device.backend).blind_at));
   Table waivers = waivers_table(site.options.waivers, run.info.device.klass);
   if (!waivers.rows.empty())
     page.add(0, Heading{"Waivers as they are now"}, Rows{std::move(waivers)});
@@ -228,17 +220,17 @@ Page night_page_of(Site& site, const SiteRun& run, bool whole) {
 
 namespace {
 
-LevelChart::Code code_of(const SitePoint& p, const SitePoint* before) {
-  if (!before || p.code == 0 || before->code == 0) return LevelChart::Code::unknown;
-  return p.code == before->code ? LevelChart::Code::same : LevelChart::Code::changed;
-}
-
 std::vector<LevelChart::Point> points_of(const Points& points) {
   std::vector<LevelChart::Point> shown;
   shown.reserve(points.size());
+  uint32_t before = 0;  // code; 0: unknown
   for (const SitePoint* p : points) {
+    const bool known = p->code != 0 && before != 0;
     shown.push_back({p->run, p->mean_log, static_cast<float>(half_interval(*p)), p->processes,
-                     code_of(*p, shown.empty() ? nullptr : points[shown.size() - 1])});
+                     !known              ? LevelChart::Code::unknown
+                     : p->code == before ? LevelChart::Code::same
+                                         : LevelChart::Code::changed});
+    before = p->code;
   }
   return shown;
 }
@@ -286,11 +278,6 @@ void add_history(Page& page, const Site& site, size_t place) {
   }
 }
 
-void add_reports(Page& page, Site& site, size_t place) {
-  for (auto& [shown, report] : site.row_reports)
-    add_table(page, shown, report.of(static_cast<int64_t>(place)));
-}
-
 }  // namespace
 
 void ask_about_rows(Site& site) {
@@ -315,7 +302,8 @@ Page row_page(Site& site, size_t place) {
                          {plain("Newest run: "), linked(name_of(run), night_page(id)),
                           plain(" on " + run.info.device.name)}}});
   add_history(page, site, place);
-  add_reports(page, site, place);
+  for (auto& [shown, report] : site.row_reports)
+    add_table(page, shown, report.of(static_cast<int64_t>(place)));
   const std::string db = shell_word(site.options.db);
   const int64_t result = site.first_results[place];
   const std::string history =

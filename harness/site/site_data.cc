@@ -8,8 +8,8 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "harness/base/stats.h"
 #include "harness/judge/steps.h"
+#include "harness/judge/verdict.h"
 #include "harness/store/level_walk.h"
 #include "harness/store/query_report.h"
 #include "harness/store/rows.h"
@@ -17,24 +17,14 @@
 namespace moegate {
 namespace {
 
-std::vector<int64_t> run_ids(Store& store, const std::string& since) {
-  return values_of<int64_t>(
-      store.database(),
-      "SELECT run_id FROM run WHERE status = 'complete' AND task = 'measure' AND started >= "
-      "?1 ORDER BY run_id",
-      since);
-}
-
 void count_outcomes(Store& store, SiteRun& run) {
-  Statement q(
-      store.database(),
-      "SELECT outcome, count(*) AS n, sum(blind) AS blind FROM own_verdict WHERE run_id = ?1 "
-      "GROUP BY outcome");
+  Statement q(store.database(),
+              "SELECT outcome, count(*), sum(blind) FROM own_verdict WHERE run_id = ?1 "
+              "GROUP BY outcome");
   q.bind(run.info.id);
-  const Columns columns(q);
   while (q.step()) {
-    run.outcomes[columns.text("outcome")] = static_cast<int>(columns.integer("n"));
-    run.blind += static_cast<int>(columns.integer("blind"));
+    run.outcomes[q.text(0)] = static_cast<int>(q.integer(1));
+    run.blind += static_cast<int>(q.integer(2));
   }
 }
 
@@ -130,26 +120,19 @@ class Reader {
   }
 
  private:
-  static bool is(const SiteRow& row, const RowLevel& level) {
-    return row.case_id == level.case_id && row.variant == level.variant;
-  }
   /// A run has its rows in the order of the run before, as a rule.
   SiteRow& row_of(const RowLevel& level) {
-    if (next_ < data_.rows.size() && is(data_.rows[next_], level)) return data_.rows[next_++];
-    const size_t at = place_of(level);
-    next_ = at + 1;
-    return data_.rows[at];
-  }
-  size_t place_of(const RowLevel& level) {
-    std::vector<size_t>& rows = rows_[level.case_id];
-    for (const size_t at : rows) {
-      if (is(data_.rows[at], level)) return at;
-    }
-    rows.push_back(data_.rows.size());
+    const bool is_next = next_ < data_.rows.size() && data_.rows[next_].case_id == level.case_id &&
+                         data_.rows[next_].variant == level.variant;
+    if (is_next) return data_.rows[next_++];
+    const auto [at, fresh] =
+        rows_.try_emplace(std::pair(level.case_id, level.variant), data_.rows.size());
+    next_ = at->second + 1;
+    if (!fresh) return data_.rows[at->second];
     const auto& [key, op] = cases_[level.case_id];
-    data_.rows.push_back({level.case_id, key, op, level.variant, {}, {}});
-    data_.rows.back().points.reserve(runs_ - data_.runs.size() + 1);  // it grows no more
-    return rows.back();
+    SiteRow& row = data_.rows.emplace_back(SiteRow{level.case_id, key, op, level.variant, {}, {}});
+    row.points.reserve(runs_ - data_.runs.size() + 1);  // it grows no more
+    return row;
   }
   /// Of a code; 0: unknown. Most is that of the row's point before.
   uint32_t number_of(const std::string& code, const SiteRow& row) {
@@ -164,7 +147,7 @@ class Reader {
 
   SiteData& data_;
   CaseNames cases_;
-  std::unordered_map<int64_t, std::vector<size_t>> rows_;  // of a case
+  std::map<std::pair<int64_t, std::string>, size_t> rows_;  // by case and variant
   std::unordered_map<std::string, uint32_t> codes_;
   std::vector<const std::string*> codes_by_number_;  // keys of codes_
   std::map<Conditions, int> conditions_;
@@ -206,7 +189,10 @@ void read_bases(Store& store, SiteData& data) {
 SiteData read_site(Store& store, const std::string& since) {
   add_sql_functions(store.database());
   SiteData data;
-  const std::vector<int64_t> ids = run_ids(store, since);
+  const auto ids = values_of<int64_t>(store.database(),
+                                      "SELECT run_id FROM run WHERE status = 'complete' AND task = "
+                                      "'measure' AND started >= ?1 ORDER BY run_id",
+                                      since);
   Reader reader(store, data, ids.size());
   LevelReader levels(store);
   for (const int64_t id : ids) {
@@ -224,23 +210,11 @@ SiteData read_site(Store& store, const std::string& since) {
   return data;
 }
 
-namespace {
-
-/// Half of a 95 % interval of a mean, in standard errors. Few numbers of processes are asked
-/// for, often.
-double known_student_975(int df) {
-  static std::map<int, double> known;
-  const auto [at, fresh] = known.try_emplace(df, 0);
-  if (fresh) at->second = student_975(df);
-  return at->second;
-}
-
-}  // namespace
-
 double half_interval(const SitePoint& point) {
-  return point.processes > 1
-             ? point.sd_log / std::sqrt(point.processes) * known_student_975(point.processes - 1)
-             : NAN;
+  constexpr double kTail = 0.025;
+  static Quantiles quantiles;
+  if (point.processes < 2) return NAN;
+  return point.sd_log / std::sqrt(point.processes) * quantiles.student(point.processes - 1, kTail);
 }
 
 std::vector<size_t> newest_runs(const SiteData& data) {

@@ -100,13 +100,6 @@ std::string levels_page(int64_t run) {
   return fmt::format("levels={}", run);
 }
 
-Table known_pages(const std::vector<std::pair<std::string, std::string>>& names) {
-  Table table{{"page", "title"}, {}};
-  for (const auto& [id, title] : names) table.rows.push_back({{id}, {title}});
-  table.links["page"] = table.links["title"] = "{page}";
-  return table;
-}
-
 /// `series`: runs of one number compare; empty where there are no levels of the run.
 Table known_runs(const SiteData& data) {
   const std::set<int64_t> compared = compared_runs(data);
@@ -151,11 +144,11 @@ Table levels_table(const SiteData& data, uint32_t run) {
 }  // namespace
 
 void add_lookups(const std::shared_ptr<Site>& site, std::vector<SitePage>& pages) {
-  std::vector<std::pair<std::string, std::string>> names;
-  for (const SitePage& page : pages) names.emplace_back(page.id, page.title);
-  pages.push_back({"everything", "Everything", [site, names] {
+  Table known{{"page", "title"}, {}, {{"page", "{page}"}, {"title", "{page}"}}};
+  for (const SitePage& page : pages) known.rows.push_back({{page.id}, {page.title}});
+  pages.push_back({"everything", "Everything", [site, known] {
                      Page page;
-                     page.add(0, Rows{known_pages(names)}, Rows{known_runs(site->data)},
+                     page.add(0, Rows{known}, Rows{known_runs(site->data)},
                               Rows{known_rows(site->data)});
                      return page;
                    }});
