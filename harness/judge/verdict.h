@@ -4,7 +4,6 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -24,7 +23,7 @@ class Quantiles {
   bool is_beyond(double ratio, double df1, double df2, double p);
 
  private:
-  using Key = std::array<uint64_t, 3>;  // the bits of what was asked
+  using Key = std::array<double, 3>;  // what was asked
   std::map<Key, double> students_, fishers_;
 };
 
