@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include <algorithm>
 #include <numeric>
@@ -14,24 +15,12 @@ namespace {
 
 constexpr size_t kNoteBytes = 120;  // of what says how much is left out, at most
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 /// A line that would start a heading, a list or a rule gets a backslash that stops it.
 std::string no_block_start(std::string text) {
+  static const re2::RE2 mark(R"(^(#+|\++|-+|=+)( |$))"), number(R"(^(\d+)([.)])( |$))");
   text.erase(0, text.find_first_not_of(' '));
-  const auto ends = [&](size_t at) { return at >= text.size() || text[at] == ' '; };
-  if (text.empty()) return text;
-  if (std::string("#+-=").find(text[0]) != std::string::npos) {
-    if (ends(std::min(text.find_first_not_of(text[0]), text.size()))) text.insert(0, 1, '\\');
-    return text;
-  }
-  const auto digits =
-      static_cast<size_t>(std::find_if_not(text.begin(), text.end(), is_digit) - text.begin());
-  const bool numbered =
-      digits > 0 && digits < text.size() && (text[digits] == '.' || text[digits] == ')');
-  if (numbered && ends(digits + 1)) text.insert(digits, 1, '\\');
+  re2::RE2::Replace(&text, mark, R"(\\\1\2)");
+  re2::RE2::Replace(&text, number, R"(\1\\\2\3)");
   return text;
 }
 

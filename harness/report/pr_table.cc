@@ -11,6 +11,7 @@
 #include "harness/base/error.h"
 #include "harness/base/stats.h"
 #include "harness/base/table.h"
+#include "harness/base/text.h"
 #include "harness/judge/ratchet.h"
 #include "harness/store/rows.h"
 #include "harness/values/roofline.h"
@@ -144,15 +145,11 @@ PrGeomean geomean_of(const std::vector<PrRow>& rows) {
 /// The parameters of a key but the tokens: "op/experts=256,tokens=8,topk=8" -> "experts=256
 /// topk=8".
 std::string config_of(const std::string& key) {
-  std::string config;
-  for (size_t start = key.find('/'); start != std::string::npos;) {
-    const size_t end = key.find(',', ++start);
-    const std::string param = key.substr(start, end == std::string::npos ? end : end - start);
-    if (!param.empty() && !param.starts_with("tokens="))
-      config += (config.empty() ? "" : " ") + param;
-    start = end;
-  }
-  return config;
+  const size_t slash = key.find('/');
+  if (slash == std::string::npos) return "";
+  std::vector<std::string> params = split_list(key.substr(slash + 1));
+  std::erase_if(params, [](const auto& p) { return p.empty() || p.starts_with("tokens="); });
+  return fmt::format("{}", fmt::join(params, " "));
 }
 
 void read_cases(Store& store, int64_t run, std::map<std::string, PrCase>& cases) {

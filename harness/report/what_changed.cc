@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/report/what_changed.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -251,15 +253,10 @@ WhatChanged what_changed(Store& store, int64_t base, int64_t head, const Limits&
 
 std::string web_address(const std::string& remote) {
   std::string address = remote;
-  constexpr std::string_view kGit = ".git", kSsh = "ssh://";
-  if (address.starts_with(kSsh)) address = address.substr(kSsh.size());
-  const size_t at = address.find('@');
-  if (!address.starts_with("http") && at != std::string::npos) {
-    address = address.substr(at + 1);
-    if (const size_t colon = address.find(':'); colon != std::string::npos) address[colon] = '/';
-    address = "https://" + address;
-  }
-  if (address.ends_with(kGit)) address.resize(address.size() - kGit.size());
+  re2::RE2::Replace(&address, "^ssh://", "");
+  if (!address.starts_with("http") && re2::RE2::Replace(&address, "^[^@]*@", "https://"))
+    re2::RE2::Replace(&address, "^(https://[^:]*):", R"(\1/)");
+  re2::RE2::Replace(&address, R"(\.git$)", "");
   return address.starts_with("https://") || address.starts_with("http://") ? address : "";
 }
 
