@@ -2,7 +2,6 @@
 #include "harness/report/explain.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -15,6 +14,7 @@
 #include "harness/base/text.h"
 #include "harness/judge/comparison.h"
 #include "harness/store/row_profiles.h"
+#include "harness/store/rows.h"
 
 namespace moegate {
 namespace {
@@ -235,20 +235,15 @@ CommonRows common_rows(Sides base, Sides head, const Pattern& variants) {
 
 /// As the run named them; else those that its rows are of, asked about or not.
 std::vector<std::string> suites_of_run(Store& store, const RunInfo& run) {
-  const auto options = nlohmann::json::parse(run.options, nullptr, /*allow_exceptions=*/false);
-  if (options.is_object() && options.contains("suites") && options["suites"].is_array()) {
-    std::vector<std::string> named;
-    for (const auto& suite : options["suites"]) {
-      if (suite.is_string()) named.push_back(suite);
-    }
-    if (!named.empty()) return named;
-  }
-  Statement q(store.database(),
-              "SELECT DISTINCT suite FROM run_case WHERE run_id = ?1 ORDER BY suite");
-  q.bind(run.id);
-  std::vector<std::string> names;
-  while (q.step()) names.push_back(q.text(0));
-  return names;
+  auto named = values_of<std::string>(
+      store.database(),
+      "SELECT value FROM json_each(CASE WHEN json_valid(?1) THEN ?1 END, '$.suites') "
+      "WHERE type = 'text' AND typeof(key) = 'integer'",
+      run.options);
+  if (!named.empty()) return named;
+  return values_of<std::string>(
+      store.database(), "SELECT DISTINCT suite FROM run_case WHERE run_id = ?1 ORDER BY suite",
+      run.id);
 }
 
 std::string profile_command(Store& store, const RunInfo& run) {
