@@ -55,11 +55,11 @@ bool CauseQuestion::explains(double worse, double least) const {
   return same_way(worse) && std::abs(worse) >= std::max(least, kShareOfEffect * std::abs(effect));
 }
 
-std::vector<PairedCounter> paired_counters(const CauseQuestion& q) {
-  std::vector<PairedCounter> all;
+Counters paired_counters(const CauseQuestion& q) {
+  Counters all;
   for (const PairedMetric& m : paired_metrics(q.base.counted, q.head.counted)) {
     if (m.ordinal != Metric::kWholeLaunch) continue;
-    if (const auto role = role_of(m.name)) all.push_back({m.name, m.unit, *role, m.base, m.head});
+    if (const auto role = role_of(m.name)) all.push_back({m, *role});
   }
   return all;
 }

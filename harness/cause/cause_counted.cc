@@ -21,7 +21,7 @@ double relative(double base, double head) {
 }
 
 /// Of each group: what the base did in all.
-std::map<RoleGroup, double> totals(const std::vector<PairedCounter>& counters) {
+std::map<RoleGroup, double> totals(const Counters& counters) {
   std::map<RoleGroup, double> all;
   for (const PairedCounter& c : counters) {
     if (c.role.in_total) all[c.role.group] += c.base;
@@ -48,7 +48,7 @@ std::optional<Times> times_of(const CauseQuestion& q) {
   return Times{base.span_ns, head.span_ns, base.busy_ns, head.busy_ns};
 }
 
-const PairedCounter* first_of(const std::vector<PairedCounter>& counters, RoleKind kind) {
+const PairedCounter* first_of(const Counters& counters, RoleKind kind) {
   const auto found =
       std::ranges::find_if(counters, [&](const PairedCounter& c) { return c.role.kind == kind; });
   return found == counters.end() ? nullptr : &*found;
@@ -56,7 +56,7 @@ const PairedCounter* first_of(const std::vector<PairedCounter>& counters, RoleKi
 
 /// Whether the kernels themselves took longer, as far as that is known: not the gaps between them,
 /// and not cycles that were longer.
-bool kernels_took_longer(const CauseQuestion& q, const std::vector<PairedCounter>& counters) {
+bool kernels_took_longer(const CauseQuestion& q, const Counters& counters) {
   if (q.even()) return false;
   if (const auto times = times_of(q)) {
     if (!q.explains((times->head_busy - times->base_busy) / times->base_span, 0)) return false;
@@ -67,8 +67,7 @@ bool kernels_took_longer(const CauseQuestion& q, const std::vector<PairedCounter
 
 /// Accesses that are done again take a cycle each: beside the cycles in which the multiprocessors
 /// worked, where both are known.
-bool conflicts_matter(const CauseQuestion& q, const PairedCounter& c,
-                      const std::vector<PairedCounter>& counters) {
+bool conflicts_matter(const CauseQuestion& q, const PairedCounter& c, const Counters& counters) {
   if (std::abs(c.change()) < c.role.floor) return false;
   if (!q.explains(relative(c.base, c.head), c.role.least)) return false;
   const PairedCounter* active = first_of(counters, RoleKind::active);
@@ -78,20 +77,17 @@ bool conflicts_matter(const CauseQuestion& q, const PairedCounter& c,
 }
 
 /// Where they matter.
-void find_conflicts(const CauseQuestion& q, const std::vector<PairedCounter>& counters,
-                    std::vector<std::string>& texts, Finding& found) {
+void find_conflicts(const CauseQuestion& q, const Counters& counters, Finding& found) {
   const auto more = std::ranges::find_if(counters, [&](const PairedCounter& c) {
     return c.role.kind == RoleKind::conflict && conflicts_matter(q, c, counters);
   });
   if (more == counters.end()) return;
-  texts.push_back(
-      fmt::format("{} {}", more->role.label, both_text(more->base, more->head, more->unit)));
-  found.names.push_back(more->name);
+  found.add(fmt::format("{} {}", more->role.label, both_text(more->base, more->head, more->unit)),
+            more->name);
 }
 
 /// The pipe that was the busiest of those that are less busy now, on the faster side.
-void find_pipe(const CauseQuestion& q, const std::vector<PairedCounter>& counters,
-               std::vector<std::string>& texts, Finding& found) {
+void find_pipe(const CauseQuestion& q, const Counters& counters, Finding& found) {
   constexpr double kOverall = 0.75;  // one pipe says more than the busiest of all, unless it idles
   const PairedCounter* busiest = nullptr;
   const auto rank = [&](const PairedCounter& c) {
@@ -104,9 +100,8 @@ void find_pipe(const CauseQuestion& q, const std::vector<PairedCounter>& counter
     if (!busiest || rank(c) > rank(*busiest)) busiest = &c;
   }
   if (!busiest) return;
-  texts.push_back(
-      fmt::format("{} {}", busiest->role.label, both_text(busiest->base, busiest->head, "%")));
-  found.names.push_back(busiest->name);
+  found.add(fmt::format("{} {}", busiest->role.label, both_text(busiest->base, busiest->head, "%")),
+            busiest->name);
 }
 
 /// Where the head's warps waited for this reason most; empty where nobody looked.
@@ -126,8 +121,7 @@ std::string hottest_place(const CauseQuestion& q, const std::string& reason) {
 }
 
 /// Of which there is most more where the head is slower; null where that explains nothing.
-const PairedCounter* most_stalled(const CauseQuestion& q,
-                                  const std::vector<PairedCounter>& counters) {
+const PairedCounter* most_stalled(const CauseQuestion& q, const Counters& counters) {
   const PairedCounter* most = nullptr;
   double total = 0;
   for (const PairedCounter& c : counters) {
@@ -146,12 +140,10 @@ std::string stall_text(const CauseQuestion& q, const PairedCounter& stall) {
                      hottest_place(q, stall.role.label));
 }
 
-void find_stall(const CauseQuestion& q, const std::vector<PairedCounter>& counters,
-                std::vector<std::string>& texts, Finding& found) {
+void find_stall(const CauseQuestion& q, const Counters& counters, Finding& found) {
   const PairedCounter* most = most_stalled(q, counters);
   if (!most) return;
-  texts.push_back(stall_text(q, *most));
-  found.names.push_back(most->name);
+  found.add(stall_text(q, *most), most->name);
 }
 
 using Shares = std::vector<std::pair<double, const PairedCounter*>>;
@@ -170,8 +162,7 @@ void put_in_order(Shares& more) {
 }
 
 /// What instructions that were added wait for says what they are: barriers, or loads.
-void find_added(const CauseQuestion& q, const std::vector<PairedCounter>& counters,
-                std::vector<std::string>& texts, Finding& found) {
+void find_added(const CauseQuestion& q, const Counters& counters, Finding& found) {
   const PairedCounter* stall = most_stalled(q, counters);
   if (!stall) return;
   const std::string& reason = stall->role.label;
@@ -179,8 +170,7 @@ void find_added(const CauseQuestion& q, const std::vector<PairedCounter>& counte
                                  "mio throttle"};
   const bool barrier = reason == "barrier";
   if (!barrier && std::ranges::find(kLoads, reason) == kLoads.end()) return;
-  texts.push_back((barrier ? "barriers: " : "") + stall_text(q, *stall));
-  found.names.push_back(stall->name);
+  found.add((barrier ? "barriers: " : "") + stall_text(q, *stall), stall->name);
 }
 
 }  // namespace
@@ -199,16 +189,15 @@ std::optional<Finding> find_work(const CauseQuestion& q) {
   if (more.empty()) return std::nullopt;
   put_in_order(more);
   Finding found;
-  std::vector<std::string> texts;
   // What makes conflicts is instructions, too; and they are what takes the time.
-  find_conflicts(q, counters, texts, found);
+  find_conflicts(q, counters, found);
   const bool instructions = more[0].second->role.group == RoleGroup::instructions;
-  if (texts.empty() && instructions && !q.even()) find_added(q, counters, texts, found);
+  if (found.texts.empty() && instructions && !q.even()) find_added(q, counters, found);
   for (const auto& [share, c] : more) {
-    if (texts.size() < kMostNamed) texts.push_back(work_text(*c));
+    if (found.texts.size() < kMostNamed) found.texts.push_back(work_text(*c));
     found.names.push_back(c->name);
   }
-  found.sentence = fmt::format("{}", fmt::join(texts, ", "));
+  found.sentence = fmt::format("{}", fmt::join(found.texts, ", "));
   return found;
 }
 
@@ -217,18 +206,16 @@ std::optional<Finding> find_rate(const CauseQuestion& q) {
   const bool counted_work = first_of(counters, RoleKind::work) != nullptr;
   if (!counted_work || !kernels_took_longer(q, counters)) return std::nullopt;
   Finding found;
-  std::vector<std::string> texts;
-  find_conflicts(q, counters, texts, found);
-  find_pipe(q, counters, texts, found);
-  find_stall(q, counters, texts, found);
+  find_conflicts(q, counters, found);
+  find_pipe(q, counters, found);
+  find_stall(q, counters, found);
   const PairedCounter* cycles = first_of(counters, RoleKind::cycles);
-  if (texts.empty() && cycles) {  // they differ, or the kernels would not have taken longer
-    texts.push_back(fmt::format("cycles {}", change_text(cycles->base, cycles->head)));
-    found.names.push_back(cycles->name);
+  if (found.texts.empty() && cycles) {  // they differ, or the kernels would not have taken longer
+    found.add(fmt::format("cycles {}", change_text(cycles->base, cycles->head)), cycles->name);
   }
-  if (texts.empty()) return std::nullopt;
+  if (found.texts.empty()) return std::nullopt;
   found.sentence =
-      fmt::format("{}{}", find_work(q) ? "" : "same counted work, ", fmt::join(texts, ", "));
+      fmt::format("{}{}", find_work(q) ? "" : "same counted work, ", fmt::join(found.texts, ", "));
   return found;
 }
 

@@ -30,6 +30,13 @@ struct CauseQuestion {
 struct Finding {
   std::string sentence;
   std::vector<std::string> names;
+  std::vector<std::string> texts = {};  // of which the sentence is made
+
+  /// Adds what is said of a number.
+  void add(const std::string& text, const std::string& name) {
+    texts.push_back(text);
+    names.push_back(name);
+  }
 };
 
 /// A number that both sides have, finite: a counter, or one derived from several.
@@ -37,20 +44,19 @@ struct PairedMetric {
   std::string name, unit;
   int ordinal = Metric::kWholeLaunch;
   double base = 0, head = 0;
+
+  double change() const { return head - base; }
 };
 std::vector<PairedMetric> paired_metrics(const std::optional<Result>& base,
                                          const std::optional<Result>& head);
 
 /// A counter of the whole launch that both sides read.
-struct PairedCounter {
-  std::string name, unit;
+struct PairedCounter : PairedMetric {
   CounterRole role;
-  double base = 0, head = 0;
-
-  double change() const { return head - base; }
 };
+using Counters = std::vector<PairedCounter>;
 /// Those with a role. None where a side was not counted.
-std::vector<PairedCounter> paired_counters(const CauseQuestion& q);
+Counters paired_counters(const CauseQuestion& q);
 
 /// A kernel of both sides: by its name where both have that, else by its place.
 struct KernelPair {

@@ -82,14 +82,13 @@ std::string in_kernel(const CauseQuestion& q, const KernelPair& pair) {
 
 /// More of it than before is spilled registers, or an array that is indexed at run time: both cost
 /// loads and stores, and no number tells one from the other.
-void find_local_memory(const CauseQuestion& q, const KernelPair& pair, Finding& found,
-                       Texts& texts) {
+void find_local_memory(const CauseQuestion& q, const KernelPair& pair, Finding& found) {
   const int64_t base = pair.base->local_bytes, head = pair.head->local_bytes;
   if (base < 0 || head < 0 || base == head) return;
   if (!q.same_way(static_cast<double>(head - base))) return;
-  texts.push_back(fmt::format("local memory {} -> {} B/thread{}{}", base, head, in_kernel(q, pair),
-                              head > base ? fmt::format(" ({})", kInLocalMemory) : ""));
-  found.names.push_back(fmt::format("local memory [{}]", pair.label));
+  found.add(fmt::format("local memory {} -> {} B/thread{}{}", base, head, in_kernel(q, pair),
+                        head > base ? fmt::format(" ({})", kInLocalMemory) : ""),
+            fmt::format("local memory [{}]", pair.label));
 }
 
 int64_t shared_bytes(const KernelRow& kernel) {
@@ -127,23 +126,23 @@ std::string limited_by(const CauseQuestion& q, const KernelPair& pair, Finding& 
   return texts.empty() ? "" : fmt::format(" ({})", fmt::join(texts, ", "));
 }
 
-void find_blocks(const CauseQuestion& q, const KernelPair& pair, Finding& found, Texts& texts) {
+void find_blocks(const CauseQuestion& q, const KernelPair& pair, Finding& found) {
   if (!q.same_way(pair.base_blocks - pair.head_blocks)) return;
   if (pair.base_blocks == pair.head_blocks) return;
   found.names.push_back(fmt::format("blocks per SM [{}]", pair.label));
-  texts.push_back(fmt::format("blocks per SM {} -> {}{}{}", pair.base_blocks, pair.head_blocks,
-                              limited_by(q, pair, found), in_kernel(q, pair)));
+  found.texts.push_back(fmt::format("blocks per SM {} -> {}{}{}", pair.base_blocks,
+                                    pair.head_blocks, limited_by(q, pair, found),
+                                    in_kernel(q, pair)));
 }
 
 /// Where it is not known how many blocks fit: so much more of what they share that fewer may.
-void find_shares(const CauseQuestion& q, const KernelPair& pair, Finding& found, Texts& texts) {
+void find_shares(const CauseQuestion& q, const KernelPair& pair, Finding& found) {
   constexpr double kMuch = 0.25;
   const auto add = [&](const char* what, const char* unit, double base, double head) {
     if (base <= 0 || head <= 0 || !q.same_way(head - base)) return;
     if (std::abs(head - base) < kMuch * std::min(base, head)) return;
-    texts.push_back(
-        fmt::format("{} {:.0f} -> {:.0f}{}{}", what, base, head, unit, in_kernel(q, pair)));
-    found.names.push_back(fmt::format("{} [{}]", what, pair.label));
+    found.add(fmt::format("{} {:.0f} -> {:.0f}{}{}", what, base, head, unit, in_kernel(q, pair)),
+              fmt::format("{} [{}]", what, pair.label));
   };
   const auto shared = [](const KernelRow& k) { return static_cast<double>(shared_bytes(k)); };
   add("registers", "/thread", pair.base->registers, pair.head->registers);
@@ -222,14 +221,13 @@ std::optional<Finding> find_renamed(const CauseQuestion& q) {
 
 std::optional<Finding> find_resources(const CauseQuestion& q) {
   Finding found;
-  Texts texts;
   for (const KernelPair& pair : paired_kernels(q)) {
-    find_local_memory(q, pair, found, texts);
+    find_local_memory(q, pair, found);
     const bool known = pair.base_blocks > 0 && pair.head_blocks > 0;
-    (known ? find_blocks : find_shares)(q, pair, found, texts);
+    (known ? find_blocks : find_shares)(q, pair, found);
   }
-  if (texts.empty()) return std::nullopt;
-  found.sentence = some_of(texts);
+  if (found.texts.empty()) return std::nullopt;
+  found.sentence = some_of(found.texts);
   return found;
 }
 
