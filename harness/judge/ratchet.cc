@@ -43,28 +43,26 @@ bool grew(const Measure& rule, const BeyondRounding& from, const BeyondRounding&
 }
 
 /// Both sides of a comparison, as the sentences ask about them.
-class PrecisionLoss {
- public:
-  PrecisionLoss(const BeyondRounding& base, const BeyondRounding& head)
-      : base_(base), head_(head) {}
+struct PrecisionLoss {
+  const BeyondRounding &base, &head;
 
   bool anything() const {
-    return std::ranges::any_of(kMeasures, [&](const Measure& r) { return grew(r, base_, head_); });
+    return std::ranges::any_of(kMeasures, [&](const Measure& r) { return grew(r, base, head); });
   }
   bool worse(Statistic field) const {
     const Measure* rule = std::ranges::find(kMeasures, field, &Measure::field);
-    return grew(*rule, base_, head_);
+    return grew(*rule, base, head);
   }
   /// Whether factors of this size make up for what is off. One that is smaller than an ulp moves
   /// s |t| / ulp of the elements, by an ulp each; an ulp is about 3 times the own rounding's error.
   bool explains(double scale) const {
     constexpr double kUlp = 3, kMost = 0.3;
-    const double own = head_.excess > 0 ? head_.beyond / head_.excess : 0, s = std::abs(scale);
+    const double own = head.excess > 0 ? head.beyond / head.excess : 0, s = std::abs(scale);
     const double moved = std::max(s * s, s * kUlp * own);
-    return moved >= kMost * head_.beyond * head_.beyond;
+    return moved >= kMost * head.beyond * head.beyond;
   }
   std::string percents(Statistic field) const {
-    return fmt::format("{:.2g} %, was {:.2g} %", 100 * (head_.*field), 100 * (base_.*field));
+    return fmt::format("{:.2g} %, was {:.2g} %", 100 * (head.*field), 100 * (base.*field));
   }
   /// Of the row or column with the largest factor, or the most misrounded elements.
   std::string one(const char* what, int64_t index, Statistic scale, Statistic misrounded) const {
@@ -75,16 +73,11 @@ class PrecisionLoss {
                                               percents(misrounded));
     return fmt::format("one {} {}; {} {} has most of the error", what, by, what, index);
   }
-  const BeyondRounding& base() const { return base_; }
-  const BeyondRounding& head() const { return head_; }
-
- private:
-  const BeyondRounding &base_, &head_;
 };
 
 /// The structure that explains the error best, the largest one first.
 std::string structure(const PrecisionLoss& c) {
-  const BeyondRounding& h = c.head();
+  const BeyondRounding& h = c.head;
   const bool rows = c.worse(&BeyondRounding::row_scale);
   const bool columns = c.worse(&BeyondRounding::column_scale);
   constexpr double kSame = 0.7;  // of all rows' factors are one factor
@@ -111,7 +104,7 @@ std::string structure(const PrecisionLoss& c) {
         "the error is spread over the whole output (beyond its own rounding {:.2g} of that, was "
         "{:.2g}): sums or values in between are rounded to fewer digits, or the output not to "
         "nearest",
-        h.excess, c.base().excess);
+        h.excess, c.base.excess);
   }
   if (c.worse(&BeyondRounding::row_misrounded) || c.worse(&BeyondRounding::row_scale_most)) {
     return c.one("row", h.at_row, &BeyondRounding::row_scale_most, &BeyondRounding::row_misrounded);
@@ -124,7 +117,7 @@ std::string structure(const PrecisionLoss& c) {
 
 std::string less_precise(const BeyondRounding& base, const BeyondRounding& head) {
   if (base.graded == 0 || head.graded == 0) return "";
-  const PrecisionLoss loss(base, head);
+  const PrecisionLoss loss{base, head};
   return loss.anything() ? structure(loss) : "";
 }
 
@@ -138,9 +131,9 @@ std::string more_precise(const BeyondRounding& base, const BeyondRounding& head)
                               {"share of misrounded elements", &BeyondRounding::misrounded},
                               {"factors of rows", &BeyondRounding::row_scale},
                               {"factors of columns", &BeyondRounding::column_scale}};
-  if (PrecisionLoss(base, head).anything()) return "";
+  if (PrecisionLoss{base, head}.anything()) return "";
   for (const auto& [what, field] : kNamed) {
-    if (!grew(*std::ranges::find(kMeasures, field, &Measure::field), head, base)) continue;
+    if (!PrecisionLoss{head, base}.worse(field)) continue;
     return fmt::format("{} {:.2g} -> {:.2g}", what, base.*field, head.*field);
   }
   return "";
@@ -173,8 +166,7 @@ using Pair = std::pair<const SeedError*, const SeedError*>;  // base, head
 std::vector<Pair> common_seeds(const Side& base, const Side& head) {
   std::vector<Pair> pairs;
   for (const SeedError& h : head.seeds) {
-    const auto b = std::find_if(base.seeds.begin(), base.seeds.end(),
-                                [&](const SeedError& e) { return e.seed == h.seed; });
+    const auto b = std::ranges::find(base.seeds, h.seed, &SeedError::seed);
     if (b != base.seeds.end()) pairs.emplace_back(&*b, &h);
   }
   return pairs;
@@ -239,11 +231,6 @@ std::pair<BeyondRounding, BeyondRounding> precision(const Side& base, const Side
   return {mean_of(of_base), mean_of(of_head)};
 }
 
-bool know_precision(const Side& base, const Side& head) {
-  const auto [of_base, of_head] = precision(base, head);
-  return of_base.graded > 0 && of_head.graded > 0;
-}
-
 std::string unpaired(const Side& base, const Side& head, double most) {
   const double change = bits(base.error, head.error);
   if (change <= most || head.error - base.error <= kTinyError) return "";
@@ -270,7 +257,8 @@ bool outputs_differ(const Side& base, const Side& head) {
 }
 
 std::string maybe_worse_output(const Side& base, const Side& head) {
-  if (!common_seeds(base, head).empty() || know_precision(base, head)) return "";
+  const bool know_precision = base.rounding.graded > 0 && head.rounding.graded > 0;
+  if (know_precision || !common_seeds(base, head).empty()) return "";
   return unpaired(base, head, kMeanBits);
 }
 
@@ -282,9 +270,8 @@ std::string worse_output(const Side& base, const Side& head) {
     return "a token's output depends on its batch; the baseline's did not";
   }
   const auto pairs = common_seeds(base, head);
-  const bool known = know_precision(base, head);
-  if (known) {
-    const auto [of_base, of_head] = precision(base, head);
+  const auto [of_base, of_head] = precision(base, head);
+  if (of_base.graded > 0 && of_head.graded > 0) {
     const std::string why = less_precise(of_base, of_head);
     if (!why.empty() || pairs.empty()) return why;
     return worse_row(pairs);

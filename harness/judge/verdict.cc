@@ -188,13 +188,9 @@ double detectable(const Test& t, const Limits& limits, size_t family, Quantiles&
   return std::expm1(std::max(by_test, by_estimate));
 }
 
-std::string numbers(const Judgement& j, const Test& t) {
-  return fmt::format("{} [{}, {}], {}", percent(j.effect), percent(j.low), percent(j.high),
-                     t.sample);
-}
-
 void decide(Judgement& j, double faster_adjusted, const Test& t, const Limits& limits) {
-  const std::string what = numbers(j, t);
+  const std::string what =
+      fmt::format("{} [{}, {}], {}", percent(j.effect), percent(j.low), percent(j.high), t.sample);
   const double fail_at = std::log1p(limits.fail_at);
   if (j.p_adjusted <= limits.alpha && t.delta >= fail_at) {
     j.outcome = Outcome::regressed;
