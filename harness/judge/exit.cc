@@ -110,24 +110,20 @@ FailOn parse_fail_on(const std::string& list) {
 }
 
 Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_baseline) {
-  const auto count = [&](Outcome o) {
-    const auto it = result.counts.find(o);
-    return it == result.counts.end() ? 0 : it->second;
-  };
-  bool wrong = false;
-  for (const CaseVerdict& v : result.cases) {
-    wrong = wrong || (v.outcome == Outcome::wrong && (fail_on.accuracy || !v.drift));
-  }
+  const bool wrong = std::ranges::any_of(result.cases, [&](const CaseVerdict& v) {
+    return v.outcome == Outcome::wrong && (fail_on.accuracy || !v.drift);
+  });
   const bool uncovered =
-      result.cases.empty() || count(Outcome::missing) > 0 || !result.absent_shards.empty();
-  const bool open = count(Outcome::inconclusive) > 0 || result.not_judged > 0 || undecided(result);
+      result.cases.empty() || result.count(Outcome::missing) > 0 || !result.absent_shards.empty();
+  const bool open =
+      result.count(Outcome::inconclusive) > 0 || result.not_judged > 0 || undecided(result);
   const bool changed = std::ranges::any_of(result.cases, [](const CaseVerdict& v) {
     return v.outcome == Outcome::inconclusive && (!v.same_code || v.off);
   });
   const auto due = [](Exit exit, bool holds) { return holds ? exit : Exit::ok; };
   return gravest({
-      due(Exit::environment,
-          fail_on.environment && (count(Outcome::environment) > 0 || !result.unable.empty())),
+      due(Exit::environment, fail_on.environment && (result.count(Outcome::environment) > 0 ||
+                                                     !result.unable.empty())),
       due(Exit::accuracy, wrong),
       due(Exit::latency, fail_on.latency && slower(result)),
       due(Exit::coverage, fail_on.coverage && uncovered),
@@ -144,8 +140,7 @@ std::string sentence(const GateResult& result, Exit exit) {
        {Outcome::regressed, Outcome::wrong, Outcome::missing, Outcome::environment, Outcome::waived,
         Outcome::improved, Outcome::inconclusive, Outcome::fresh, Outcome::identical,
         Outcome::pass}) {
-    const auto it = result.counts.find(o);
-    const int n = it == result.counts.end() ? 0 : it->second;
+    const int n = result.count(o);
     const int not_judged = o == Outcome::fresh ? result.not_judged : 0;
     const auto add = [&](int rows, const char* remark) {
       counts += fmt::format("{}{} {}{}", counts.empty() ? "" : ", ", rows, name_of(o), remark);

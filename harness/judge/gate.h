@@ -119,6 +119,11 @@ struct GateResult {
   std::vector<std::string> waiver_problems;  // a sentence each: any is Exit::waiver
   /// What both sides ran kernels from elsewhere with, where that differs.
   std::vector<EnvironmentChange> environment;
+
+  int count(Outcome outcome) const {
+    const auto found = counts.find(outcome);
+    return found == counts.end() ? 0 : found->second;
+  }
 };
 
 /// Adds what was found of a row: its outcome follows, and `why` becomes its reason, what was found

@@ -107,8 +107,7 @@ std::string verdict_json(const GateReport& report) {
             {"waiver_problems", result.waiver_problems}};
   for (int o = 0; o < kOutcomes; ++o) {
     const auto outcome = static_cast<Outcome>(o);
-    const auto it = result.counts.find(outcome);
-    j["counts"][name_of(outcome)] = it == result.counts.end() ? 0 : it->second;
+    j["counts"][name_of(outcome)] = result.count(outcome);
   }
   for (const EnvironmentChange& change : result.environment) {
     j["environment"]["changed"].push_back({{"kind", change.kind},
