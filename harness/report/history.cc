@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <tuple>
@@ -193,24 +194,6 @@ void find_changes(HistorySeries& series) {
   series.changes = steps_in(logs, code_changes(series.points));
 }
 
-/// What is known of the two runs that a step lies between; of others it is forgotten.
-class StepsOfRuns {
- public:
-  explicit StepsOfRuns(Store& store) : store_(store) {}
-  void read(int64_t before, int64_t after) {
-    std::erase_if(rows_, [&](const auto& of) { return of.first != before && of.first != after; });
-    for (const int64_t run : {before, after}) {
-      const auto [rows, first] = rows_.try_emplace(run);
-      if (first) rows->second = read_run_rows(store_, run);
-    }
-  }
-  const RunRows& of(int64_t run) const { return rows_.at(run); }
-
- private:
-  Store& store_;
-  std::map<int64_t, RunRows> rows_;
-};
-
 /// Logarithms of what rows of both runs changed by, but for one row and those whose code may have
 /// changed.
 std::vector<double> changes_of_unchanged(const RunRows& before, const RunRows& after,
@@ -238,14 +221,19 @@ void classify(std::vector<HistorySeries>& all, Store& store) {
     }
   }
   std::sort(steps.begin(), steps.end());
-  StepsOfRuns runs(store);
+  std::map<int64_t, RunRows> rows;
   for (const auto& [before, after, series, i] : steps) {
-    runs.read(before, after);
+    const std::array around = {before, after};
+    std::erase_if(rows, [&](const auto& run) { return !std::ranges::count(around, run.first); });
+    for (const int64_t run : around) {
+      const auto [read, first] = rows.try_emplace(run);
+      if (first) read->second = read_run_rows(store, run);
+    }
     const ChangePoint& change = series->changes[i];
     series->steps[i] =
         classify_step({series->points[change.at - 1].recorded, series->points[change.at].recorded,
                        change.after - change.before,
-                       changes_of_unchanged(runs.of(before), runs.of(after), *series)});
+                       changes_of_unchanged(rows.at(before), rows.at(after), *series)});
   }
 }
 
