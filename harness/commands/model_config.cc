@@ -344,7 +344,6 @@ MoeModel ConfigFile::read() const {
   model.router = router(model);
   model.scale = scale();
   if (!model.router.empty()) {
-    if (!model.scale.key.empty()) model.router.push_back(model.scale);
     const bool bf16 = family_->router == Family::Router::of_chosen;
     model.router.push_back({"dtype", bf16 ? "bf16" : "fp32", "of the logits; no field says so"});
   }

@@ -19,7 +19,7 @@ struct Stated {
 
 /// A parameter's value, and the field that it is from, or why it is so.
 struct SuiteValue {
-  std::string key, value, from;
+  std::string key, value = {}, from = {};
 };
 
 /// MoE layers with the same numbers.
@@ -35,11 +35,12 @@ struct MoeModel {
   std::string path;  // of the file
   std::string type;  // model_type; "" where the file has none
   Stated hidden;
-  std::vector<MoeLayers> layers;   // at least one
-  std::vector<SuiteValue> router;  // of topk_sort, beside the sizes; empty where none fits
-  SuiteValue scale;                // a factor on the layer's output; key empty where there is none
-  bool fp8 = false;                // with scale factors per block of 128 x 128; else bf16
-  bool mxfp4 = false;              // shipped so; beside it bf16
+  std::vector<MoeLayers> layers;  // at least one
+  /// Of topk_sort, beside the sizes and the scale; empty where none fits.
+  std::vector<SuiteValue> router;
+  SuiteValue scale;    // a factor on the layer's output; key empty where there is none
+  bool fp8 = false;    // with scale factors per block of 128 x 128; else bf16
+  bool mxfp4 = false;  // shipped so; beside it bf16
   std::vector<std::string>
       notes;  // sentences on what is there and becomes no section, or is assumed
 };

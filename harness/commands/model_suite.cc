@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "harness/base/error.h"
+#include "harness/base/formats.h"
 #include "harness/base/text.h"
+#include "harness/commands/templates.h"
 
 namespace moegate {
 namespace {
@@ -14,20 +16,16 @@ namespace {
 // As the suites in suites/ have them, so that the same layer has the same keys.
 constexpr const char* kTokens =
     "1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 512, 1024, 2048, 4096, 8192, 16384";
-constexpr const char* kFewTokens = "1, 8, 32, 128, 512, 2048, 8192";
-constexpr const char* kLoadTokens = "16, 128, 1024, 8192";
-constexpr const char* kAlignTokens =
-    "1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384";
-constexpr const char* kLoads = "zipf:0.67, hot:1:1";
 
 constexpr int kFp8Group = 128;  // width that shares a scale factor
 constexpr int kMostRanks = 64;  // that a comment names
 constexpr int kMostExperts = 1024;
 
+using SuiteValues = std::vector<SuiteValue>;
+
 struct Section {
-  std::string name;
-  std::string op;
-  std::vector<SuiteValue> values;
+  std::string name, op;
+  SuiteValues values;
 };
 
 SuiteValue of(const char* key, const Stated& number) {
@@ -74,44 +72,25 @@ class Writer {
   std::string text() {
     head();
     for (const MoeLayers& layers : model_.layers) {
-      layers_ = &layers;
-      if (model_.layers.size() > 1) {
-        text_ += "\n" + comment("Layers " + ranges_text(layers.which) + ".");
-      }
-      routing();
-      if (ranks_.tp || !ranks_.ep) tensor_parallel(ranks_.tp.value_or(1));
-      if (ranks_.ep) expert_parallel(*ranks_.ep);
+      const bool only = model_.layers.size() == 1;
+      if (!only) note("Layers " + ranges_text(layers.which) + ".");
+      const std::string name =
+          only ? name_ : fmt::format("{}-layer{}", name_, layers.which.front());
+      add_template("layer", name, values_of(layers));
+      if (ranks_.tp || !ranks_.ep) tensor_parallel(layers, name, ranks_.tp.value_or(1));
+      if (ranks_.ep) expert_parallel(layers, name, *ranks_.ep);
     }
     return text_;
   }
 
  private:
   void head();
-  void routing();
-  void tensor_parallel(int ranks);
-  void gemms(const std::string& prefix, const Stated& inter);
-  void around(const std::string& prefix, const Stated& inter);
-  void expert_parallel(int ranks);
-
-  /// Of the layers at hand.
-  std::string prefix() const {
-    if (model_.layers.size() == 1) return name_;
-    return fmt::format("{}-layer{}", name_, layers_->which.front());
-  }
-  bool shares() const { return !layers_->shared.empty(); }
-  SuiteValue topk(int more = 0) const { return with(of("topk", layers_->topk), more); }
-  SuiteValue experts(int more = 0) const { return with(of("experts", layers_->experts), more); }
-  SuiteValue with(SuiteValue number, int more) const {
-    if (more == 0) return number;
-    number.value = fmt::format("{}", std::stoll(number.value) + more);
-    number.from += fmt::format(", and {}", layers_->shared);
-    return number;
-  }
-  SuiteValue hidden() const { return of("hidden", model_.hidden); }
-  static SuiteValue routing_of(const char* text) { return {"routing", text, ""}; }
-  static SuiteValue tokens_of(const char* text) { return {"tokens", text, ""}; }
+  SuiteValues values_of(const MoeLayers& layers) const;
+  void tensor_parallel(const MoeLayers& layers, const std::string& prefix, int ranks);
+  void expert_parallel(const MoeLayers& layers, const std::string& prefix, int ranks);
 
   void note(const std::string& text) { text_ += "\n" + comment(text); }
+  void add_template(const std::string& file, const std::string& name, const SuiteValues& values);
   void add(const Section& section);
   /// Why an operator does not take it; empty where it does.
   std::string refusal(const Section& section) const;
@@ -120,7 +99,6 @@ class Writer {
   const std::string name_;
   const Ranks ranks_;
   const Registry& registry_;
-  const MoeLayers* layers_ = nullptr;
   std::string text_;
 };
 
@@ -147,33 +125,24 @@ void Writer::head() {
   text_ += fmt::format("tokens = {}\nlaunch = graph\n", kTokens);
 }
 
-// --- from the logits to rows by expert
-
-void Writer::routing() {
-  if (!model_.router.empty()) {
-    Section router = {prefix(), "topk_sort", {routing_of("uniform, zipf:0.67, hot:1:1")}};
-    router.values.insert(router.values.end(), {experts(), topk(), hidden()});
-    router.values.insert(router.values.end(), model_.router.begin(), model_.router.end());
-    add(router);
+/// What the words of templates stand for. A word that is not here leaves its line out.
+SuiteValues Writer::values_of(const MoeLayers& layers) const {
+  SuiteValues values = {of("experts", layers.experts), of("topk", layers.topk),
+                        of("hidden", model_.hidden), of("inter", layers.inter), model_.scale};
+  values.push_back(model_.fp8 ? SuiteValue{"fp8"} : SuiteValue{"dtype", "bf16"});
+  if (model_.mxfp4) values.push_back({"mxfp4"});
+  if (!layers.shared.empty()) {
+    const auto one_more = [&](const Stated& number) {
+      return Stated{number.value + 1, number.from + ", and " + layers.shared};
+    };
+    values.insert(values.end(), {{"shared"},
+                                 of("shared-experts", one_more(layers.experts)),
+                                 of("shared-topk", one_more(layers.topk))});
   }
-  add({prefix() + "-align",
-       "moe_align",
-       {tokens_of(kAlignTokens), {"block", "16, 64, 128", ""}, experts(), topk()}});
-  add({prefix() + "-align-loads",
-       "moe_align",
-       {tokens_of("1, 64, 1024, 16384"),
-        {"block", "64", ""},
-        routing_of(kLoads),
-        experts(),
-        topk()}});
-  if (!shares()) return;
-  add({prefix() + "-shared-align",
-       "moe_align",
-       {tokens_of(kAlignTokens),
-        {"block", "16, 64", ""},
-        routing_of("shared:uniform"),
-        experts(1),
-        topk(1)}});
+  for (const auto& [key, value, from] : model_.router) {
+    values.push_back({"router-" + key, value, from});
+  }
+  return values;
 }
 
 // --- what a rank of TP computes
@@ -187,11 +156,11 @@ std::vector<int> splits_of(int64_t number, int unit, int most) {
   return splits;
 }
 
-void Writer::tensor_parallel(int ranks) {
-  const Stated& width = layers_->inter;
+void Writer::tensor_parallel(const MoeLayers& layers, const std::string& prefix, int ranks) {
+  const Stated& width = layers.inter;
   const int unit = model_.fp8 ? kFp8Group : 1;
   const std::vector<int> splits = splits_of(width.value, unit, kMostRanks);
-  const std::string name = fmt::format("{}-tp{}", prefix(), ranks);
+  const std::string name = fmt::format("{}-tp{}", prefix, ranks);
   if (width.value % (int64_t{ranks} * unit) != 0) {
     note(fmt::format("No sections {}-...: {} = {} does not split into {} whole parts{}. {}", name,
                      width.from, width.value, ranks,
@@ -200,64 +169,17 @@ void Writer::tensor_parallel(int ranks) {
                                     : fmt::format("--tp that work: {}.", fmt::join(splits, ", "))));
     return;
   }
-  Stated inter = {width.value / ranks, width.from};
-  if (ranks > 1) inter.from += fmt::format(" / {}", ranks);
-  gemms(name, inter);
-  around(name, inter);
-}
-
-void Writer::gemms(const std::string& prefix, const Stated& inter) {
-  const auto gemm = [&](const char* op, const std::string& name, const char* tokens,
-                        const char* routing, int more) {
-    Section section = {name, op, {}};
-    if (tokens != nullptr) section.values.push_back(tokens_of(tokens));
-    section.values.insert(section.values.end(), {routing_of(routing), experts(more), topk(more),
-                                                 hidden(), of("inter", inter)});
-    if (!model_.fp8) section.values.push_back({"dtype", "bf16", ""});
-    add(section);
-  };
-  gemm("moe_gate_up", prefix + "-gate-up", nullptr, "uniform", 0);
-  gemm("moe_down", prefix + "-down", nullptr, "uniform", 0);
-  if (model_.mxfp4) {
-    for (const auto& [op, ending] : {std::pair("w4_gate_up", "-gate-up"), {"w4_down", "-down"}}) {
-      add({prefix + "-w4" + ending,
-           op,
-           {tokens_of(kFewTokens), routing_of("uniform"), experts(), topk(), hidden(),
-            of("inter", inter)}});
-    }
-  }
-  gemm("moe_gate_up", prefix + "-gate-up-loads", kLoadTokens, kLoads, 0);
-  gemm("moe_down", prefix + "-down-loads", kLoadTokens, kLoads, 0);
-  if (!shares()) return;
-  gemm("moe_gate_up", prefix + "-shared-gate-up", kFewTokens, "shared:uniform", 1);
-  gemm("moe_down", prefix + "-shared-down", kFewTokens, "shared:uniform", 1);
-}
-
-/// Activation, sum and the whole layer, without and with the shared expert.
-void Writer::around(const std::string& prefix, const Stated& inter) {
-  for (int more = 0; more <= (shares() ? 1 : 0); ++more) {
-    const std::string name = prefix + (more == 1 ? "-shared" : "");
-    if (model_.fp8) add({name + "-silu", "silu_mul_quant", {topk(more), of("inter", inter)}});
-    Section sum = {name + "-sum", "moe_sum", {topk(more), hidden()}};
-    if (!model_.scale.key.empty()) sum.values.push_back(model_.scale);
-    add(sum);
-    if (!model_.fp8) continue;
-    add({name + "-layer",
-         "fused_moe",
-         {routing_of(more == 1 ? "shared:uniform" : "uniform"),
-          {"block", "tuned", ""},
-          experts(more),
-          topk(more),
-          hidden(),
-          of("inter", inter)}});
-  }
+  MoeLayers part = layers;
+  part.inter.value /= ranks;
+  if (ranks > 1) part.inter.from += fmt::format(" / {}", ranks);
+  add_template("tensor_parallel", name, values_of(part));
 }
 
 // --- what a rank of EP computes
 
-void Writer::expert_parallel(int ranks) {
-  const std::string name = fmt::format("{}-ep{}", prefix(), ranks);
-  const Stated& all = layers_->experts;
+void Writer::expert_parallel(const MoeLayers& layers, const std::string& prefix, int ranks) {
+  const std::string name = fmt::format("{}-ep{}", prefix, ranks);
+  const Stated& all = layers.experts;
   if (all.value % ranks != 0) {
     note(fmt::format(
         "No sections {}-...: {} = {} does not split into {} whole parts. --ep that "
@@ -269,37 +191,47 @@ void Writer::expert_parallel(int ranks) {
       "EP {}: tokens is the rows that reach this rank. Of T tokens over all ranks, each with {} "
       "experts, {} at even loads. Most are of different tokens, so each has one expert and a row "
       "of x of its own here.",
-      ranks, layers_->topk.value,
-      layers_->topk.value == ranks
-          ? "these are T"
-          : fmt::format("these are T x {} / {}", layers_->topk.value, ranks)));
-  const SuiteValue share = {"experts", fmt::format("{}", all.value / ranks),
-                            fmt::format("{} / {}", all.from, ranks)};
-  for (const auto& [op, ending] : {std::pair("moe_gate_up", "-gate-up"), {"moe_down", "-down"}}) {
-    Section section = {name + ending,
-                       op,
-                       {tokens_of(kFewTokens),
-                        routing_of("uniform"),
-                        share,
-                        {"topk", "1", "see above"},
-                        hidden(),
-                        of("inter", layers_->inter)}};
-    if (!model_.fp8) section.values.push_back({"dtype", "bf16", ""});
-    add(section);
-  }
-  note(
-      "Rows by expert where ids of other ranks reach the kernel: one in eight, as the operator has "
-      "it.");
-  add({name + "-align",
-       "moe_align",
-       {tokens_of("64, 4096"),
-        {"block", "64", ""},
-        {"ids", "some_skipped", ""},
-        experts(),
-        topk()}});
+      ranks, layers.topk.value,
+      layers.topk.value == ranks ? "these are T"
+                                 : fmt::format("these are T x {} / {}", layers.topk.value, ranks)));
+  SuiteValues values = values_of(layers);
+  values.push_back(
+      of("experts-of-rank", {all.value / ranks, fmt::format("{} / {}", all.from, ranks)}));
+  values.push_back({"one", "1", "see above"});
+  add_template("expert_parallel", name, values);
 }
 
 // --- text
+
+/// Adds the sections of templates/model/`file`.suite: a value @word is what the word stands for, a
+/// section with `when` needs all words of it, and `note` is a comment before it.
+void Writer::add_template(const std::string& file, const std::string& name,
+                          const SuiteValues& values) {
+  const auto find = [&](const std::string& word) {
+    return std::ranges::find(values, word.substr(1), &SuiteValue::key);
+  };
+  const std::string text = filled_in(template_text("model/" + file + ".suite"), {{"name", name}});
+  for (const IniSection& section : parse_ini(file, text).sections) {
+    Section made{.name = section.name};
+    bool is_meant = !section.name.empty();
+    for (const IniEntry& entry : section.entries) {
+      const std::string value = fmt::format("{}", fmt::join(entry.values, ", "));
+      if (entry.key == "when") {
+        is_meant = std::ranges::all_of(
+            entry.values, [&](const std::string& word) { return find(word) != values.end(); });
+      } else if (entry.key == "note") {
+        note(value);
+      } else if (entry.key == "op") {
+        made.op = value;
+      } else if (!value.starts_with('@')) {
+        made.values.push_back({entry.key, value});
+      } else if (const auto own = find(value); own != values.end()) {
+        made.values.push_back({entry.key, own->value, own->from});
+      }
+    }
+    if (is_meant) add(made);
+  }
+}
 
 void Writer::add(const Section& section) {
   const std::string why = refusal(section);
