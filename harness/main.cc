@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate: the table of subcommands, the last try/catch, the exit codes. Linked with the kernels it
-// is `moegate`, without them `moegate-judge`.
+// moegate: the last try/catch, the exit codes. Linked with the kernels it is `moegate`, without
+// them `moegate-judge`.
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
 #include <exception>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -23,37 +21,6 @@
 namespace moegate {
 namespace {
 
-std::span<const Command> commands();
-
-constexpr auto kCommands = std::to_array<Command>({
-    {"run", cmd_run},
-    {"verify", cmd_verify},
-    {"profile", cmd_profile},
-    {"ab", cmd_ab},
-    {"nightly", cmd_nightly},
-    {"gate", cmd_gate},
-    {"bless", cmd_bless},
-    {"report", cmd_report},
-    {"pages", cmd_pages},
-    {"tune", cmd_tune},
-    {"bisect", cmd_bisect},
-    {"selftest", cmd_selftest},
-    {"list", cmd_list},
-    {"doctor", cmd_doctor},
-    {"new", cmd_new},
-    {"store", cmd_store},
-    // Not for people: a step of `git bisect run`, what shells and the installation ask for, and the
-    // process that measures.
-    {"bisect-step", cmd_bisect_step},
-    {"complete", [](const auto& words) { return cmd_complete(words, commands()); }},
-    {"man", [](const auto& args) { return cmd_man(args, commands()); }},
-    {"worker", [](const std::vector<std::string>&) -> int { serve_runner(); }},
-});
-
-std::span<const Command> commands() {
-  return kCommands;
-}
-
 std::string usage() {
   std::string text = "usage: moegate COMMAND [options]\n\n";
   for (const Verb& verb : verbs()) text += fmt::format("  {:9} {}\n", verb.name, verb.about);
@@ -62,14 +29,8 @@ std::string usage() {
          "'moegate --version' the build.\n";
 }
 
-const Command* find_command(const std::string& name) {
-  for (const Command& c : kCommands) {
-    if (name == c.name) return &c;
-  }
-  return nullptr;
-}
-
-[[noreturn]] void refuse_command(const std::string& name) {
+int run_verb(const std::string& name, const Args& args) {
+  if (const Verb* verb = find_verb(name)) return verb->run(args);
   if (const std::string moved = moved_command(name); !moved.empty()) usage_error("{}", moved);
   std::vector<std::string> known;
   for (const Verb& verb : verbs()) known.emplace_back(verb.name);
@@ -83,8 +44,7 @@ int help(const std::vector<std::string>& args) {
     return 0;
   }
   if (args.size() > 1) usage_error("help '{}': name one command", args[1]);
-  if (find_verb(args[0]) == nullptr) refuse_command(args[0]);
-  return find_command(args[0])->run({"--help"});
+  return run_verb(args[0], {"--help"});
 }
 
 int dispatch(const std::vector<std::string>& args) {
@@ -102,9 +62,13 @@ int dispatch(const std::vector<std::string>& args) {
                p.dirty ? ", dirty" : "", p.build);
     return 0;
   }
-  const Command* command = find_command(name);
-  if (command == nullptr) refuse_command(name);
-  return command->run(rest);
+  // Not for people: a step of `git bisect run`, what shells and the installation ask for, and the
+  // process that measures.
+  if (name == "bisect-step") return cmd_bisect_step(rest);
+  if (name == "complete") return cmd_complete(rest);
+  if (name == "man") return cmd_man(rest);
+  if (name == "worker") serve_runner();
+  return run_verb(name, rest);
 }
 
 int run(const std::vector<std::string>& args) {

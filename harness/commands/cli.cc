@@ -241,10 +241,10 @@ bool parse(const std::string& name, const Flags& flags, const Args& args,
   return true;
 }
 
-Flags flags_of(const Command& command) {
+Flags flags_of(const Verb& verb) {
   Flags flags;
   asked = &flags;
-  command.run({});
+  verb.run({});
   asked = nullptr;
   return flags;
 }

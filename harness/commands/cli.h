@@ -115,9 +115,8 @@ bool parse(const std::string& name, const Flags& flags, const Args& args,
            const std::vector<Argument>& places = {}, std::set<std::string>* given = nullptr,
            const Project* project = nullptr);
 
-struct Command;
-/// The flags of a command, without printing anything.
-Flags flags_of(const Command& command);
+/// The flags of a verb, without printing anything.
+Flags flags_of(const Verb& verb);
 
 /// Throws Error(usage) for a flag that was given beside --resume and is not one of `allowed`: a
 /// resumed run has the options that it was begun with.

@@ -162,7 +162,7 @@ void print_matching(const WordList& names, const Asked& asked, size_t cut = 0) {
 
 }  // namespace
 
-int cmd_complete(const WordList& words, std::span<const Command> commands) {
+int cmd_complete(const WordList& words) {
   if (words.size() <= 1) {
     const std::string typed = words.empty() ? "" : words[0];
     print_matching(verb_names(), {.typed = typed});
@@ -174,10 +174,8 @@ int cmd_complete(const WordList& words, std::span<const Command> commands) {
   }
   const Verb* verb = find_verb(words[0]);
   if (verb == nullptr) return 0;
-  const auto command =
-      std::ranges::find_if(commands, [&](const Command& c) { return words[0] == c.name; });
   const auto [rest, cut] = joined_words({words.begin() + 1, words.end()});
-  const Asked asked = asked_for(*verb, flags_of(*command), rest);
+  const Asked asked = asked_for(*verb, flags_of(*verb), rest);
   if (asked.wanted == ValueKind::file) {
     fmt::print(":files\n");
   } else {

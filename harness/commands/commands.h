@@ -3,18 +3,10 @@
 // its result on stdout and returns an exit code; all throw Error.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
 namespace moegate {
-
-/// A line of main.cc's table. What people read of it is in verbs.h; a command that is not there is
-/// for programs.
-struct Command {
-  const char* name;
-  int (*run)(const std::vector<std::string>& args);
-};
 
 int cmd_list(const std::vector<std::string>& args);
 int cmd_verify(const std::vector<std::string>& args);
@@ -37,8 +29,8 @@ int cmd_selftest(const std::vector<std::string>& args);
 /// For shells, not for people: prints what could stand in the place of the last of `words`, a line
 /// each, or the line ":files" for names of files. `words` are those of the command line behind the
 /// program, up to the cursor.
-int cmd_complete(const std::vector<std::string>& words, std::span<const Command> commands);
+int cmd_complete(const std::vector<std::string>& words);
 /// For `cmake --install`: prints the man page. `man table`: README.md's table of verbs and flags.
-int cmd_man(const std::vector<std::string>& args, std::span<const Command> commands);
+int cmd_man(const std::vector<std::string>& args);
 
 }  // namespace moegate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands and flags as people see them. Of a command: what it is for, how it is typed, two
-// examples, its most used flags.
+// examples, its most used flags, its function.
 #pragma once
 
 #include <array>
@@ -19,6 +19,7 @@ struct Verb {
   std::vector<const char*> usages;  // behind "moegate NAME"
   std::array<const char*, 2> examples;
   std::vector<const char*> common;  // flags that -h shows
+  int (*run)(const std::vector<std::string>& args) = nullptr;
 };
 
 std::span<const Verb> verbs();
