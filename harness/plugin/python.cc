@@ -134,12 +134,12 @@ Interpreter& interpreter() {
   return one;
 }
 
-/// Runs a call that Python made; what it throws becomes {"error": …}.
-template <class Call>
-const char* returning(Call call) {
+/// A function that Python calls; what it throws becomes {"error": …}.
+template <auto function, class... Args>
+const char* answered(Args... args) {
   std::string& text = interpreter().returned;
   try {
-    text = call().dump();
+    text = function(args...).dump();
   } catch (const std::exception& e) {
     text = json{{"error", e.what()}}.dump(-1, ' ', false, json::error_handler_t::replace);
   }
@@ -176,8 +176,12 @@ json facts_of(const DeviceFacts& device) {
           {"cache_bytes", device.cache_bytes}};
 }
 
-json asked_of(const Case& c, const DeviceFacts& device) {
-  return {{"params", c.params}, {"device", facts_of(device)}};
+/// Asks Python about a case on a device.
+auto asking(int64_t number, const char* what) {
+  return [number, what](const Case& c, const DeviceFacts& device) {
+    return ask_python(number, what, 0, nullptr,
+                      {{"params", c.params}, {"device", facts_of(device)}});
+  };
 }
 
 void add_operator(const json& stated) {
@@ -229,19 +233,12 @@ Variant variant_of(const json& stated) {
   variant.leeway = {stated.at("tolerance"), stated.at("between")};
   variant.launch = call("launch", false);
   if (gives("prepare")) variant.prepare = call("prepare", true);
-  if (gives("workspace")) {
-    variant.workspace = [number](const Case& c, const DeviceFacts& device) -> size_t {
-      return ask_python(number, "workspace", 0, nullptr, asked_of(c, device));
-    };
-  }
-  if (gives("unsupported")) {
-    variant.unsupported = [number](const Case& c, const DeviceFacts& device) -> std::string {
-      return ask_python(number, "unsupported", 0, nullptr, asked_of(c, device));
-    };
-  }
+  if (gives("workspace")) variant.workspace = asking(number, "workspace");
+  if (gives("unsupported")) variant.unsupported = asking(number, "unsupported");
   if (gives("choose")) {
-    variant.path = [number](const Case& c, const DeviceFacts& device) -> std::string {
-      return ask_python(number, "choose", 0, nullptr, asked_of(c, device)).at("path");
+    variant.path = [ask = asking(number, "choose")](const Case& c,
+                                                    const DeviceFacts& device) -> std::string {
+      return ask(c, device).at("path");
     };
   }
   return variant;
@@ -254,16 +251,16 @@ Chooser chooser_of(int64_t number, const Variant& variant) {
   const auto configuration = [name = variant.name](const std::string& text) {
     return Configuration{name + "/" + text, {}};
   };
-  chooser.choose = [number, configuration](const Case& c, const DeviceFacts& device) {
-    const json said = ask_python(number, "choose", 0, nullptr, asked_of(c, device));
+  chooser.choose = [ask = asking(number, "choose"), configuration](const Case& c,
+                                                                   const DeviceFacts& device) {
+    const json said = ask(c, device);
     return Choice{configuration(said.at("config")), said.at("source"), said.at("entry"),
                   said.at("path"), said.at("stale")};
   };
-  chooser.candidates = [number, configuration](const Case& c, const DeviceFacts& device) {
+  chooser.candidates = [ask = asking(number, "candidates"), configuration](
+                           const Case& c, const DeviceFacts& device) {
     std::vector<Configuration> all;
-    for (const json& text : ask_python(number, "candidates", 0, nullptr, asked_of(c, device))) {
-      all.push_back(configuration(text));
-    }
+    for (const json& text : ask(c, device)) all.push_back(configuration(text));
     return all;
   };
   chooser.configured = [number](const std::string& text) {
@@ -283,14 +280,14 @@ void add_source(const char* file, const char* hash) {
   register_objects({{kept.emplace_back(file).c_str(), kept.emplace_back(hash).c_str()}});
 }
 
-json moved(int64_t problem, const std::string& name, void* host, int64_t bytes, bool up) {
+json moved(int64_t problem, const char* name, void* host, int64_t bytes, int up) {
   for (Tensor* tensor : problem_of(problem).tensors()) {
     if (tensor->name() != name) continue;
     if (static_cast<int64_t>(tensor->bytes()) != bytes) {
       usage_error("tensor {} has {} bytes, not {}", name, tensor->bytes(), bytes);
     }
     Device& device = problem_of(problem).device();
-    if (up) {
+    if (up != 0) {
       device.upload(tensor->data(), host, tensor->bytes());
     } else {
       device.download(host, tensor->data(), tensor->bytes());
@@ -300,8 +297,9 @@ json moved(int64_t problem, const std::string& name, void* host, int64_t bytes, 
   usage_error("there is no tensor {}", name);
 }
 
-json packed(int64_t number, const json& asked) {
+json packed(int64_t number, const char* text) {
   Problem& problem = problem_of(number);
+  const json asked = json::parse(text);
   if (asked.at("layout").is_null()) {
     for (Tensor* tensor : problem.tensors()) {
       if (tensor->role() == Role::workspace) return describe_tensor(*tensor);
@@ -325,15 +323,10 @@ PythonProblem& python_problem_of(int64_t number) {
   return *problem;
 }
 
-json expect(int64_t number, const char* output, void* truth, int64_t elements) {
-  const auto* values = static_cast<const double*>(truth);
-  python_problem_of(number).expect(output, {values, values + elements});
-  return json::object();
-}
-
-json decoded(int64_t number, const char* output, void* decoded, int64_t elements) {
-  const auto* values = static_cast<const float*>(decoded);
-  python_problem_of(number).take_values(output, {values, values + elements});
+template <class T, auto take>
+json handed_in(int64_t number, const char* output, void* data, int64_t elements) {
+  const auto* values = static_cast<const T*>(data);
+  (python_problem_of(number).*take)(output, {values, values + elements});
   return json::object();
 }
 
@@ -354,24 +347,11 @@ constexpr PythonCalls kCalls = {
     .add_operator = [](const char* text) { state(text, add_operator); },
     .add_variant = [](const char* text) { state(text, add_variant); },
     .add_source = add_source,
-    .describe =
-        [](int64_t problem) { return returning([&] { return describe_problem(problem); }); },
-    .move =
-        [](int64_t problem, const char* tensor, void* host, int64_t bytes, int up) {
-          return returning([&] { return moved(problem, tensor, host, bytes, up != 0); });
-        },
-    .packed =
-        [](int64_t problem, const char* asked) {
-          return returning([&] { return packed(problem, json::parse(asked)); });
-        },
-    .expect =
-        [](int64_t problem, const char* output, void* truth, int64_t elements) {
-          return returning([&] { return expect(problem, output, truth, elements); });
-        },
-    .decoded =
-        [](int64_t problem, const char* output, void* values, int64_t elements) {
-          return returning([&] { return decoded(problem, output, values, elements); });
-        },
+    .describe = answered<describe_problem>,
+    .move = answered<moved>,
+    .packed = answered<packed>,
+    .expect = answered<handed_in<double, &PythonProblem::expect>>,
+    .decoded = answered<handed_in<float, &PythonProblem::take_values>>,
     .serve = serve,
 };
 
