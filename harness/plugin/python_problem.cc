@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 
 #include "harness/kernel/check.h"
 #include "harness/values/json_fields.h"
@@ -19,10 +20,6 @@ struct Numbered {
 };
 std::map<int64_t, Numbered>& numbered() {
   static std::map<int64_t, Numbered> all;
-  return all;
-}
-std::map<const Problem*, int64_t>& numbers() {
-  static std::map<const Problem*, int64_t> all;
   return all;
 }
 
@@ -68,22 +65,16 @@ DType dtype_of(const std::string& name) {
 int64_t give_number(Problem& problem, const Case& c) {
   static int64_t last = 0;
   constexpr int64_t kKept = 64;  // more than a case has problems
-  numbered().insert_or_assign(++last, Numbered{&problem, c});
-  numbers()[&problem] = last;
-  const auto forgotten = numbered().find(last - kKept);
-  if (forgotten != numbered().end()) {
-    const auto address = numbers().find(forgotten->second.problem);
-    if (address != numbers().end() && address->second == forgotten->first) numbers().erase(address);
-    numbered().erase(forgotten);
-    ask_python(0, "forget", last - kKept, nullptr, nullptr);
-  }
+  numbered().emplace(++last, Numbered{&problem, c});
+  if (numbered().erase(last - kKept) > 0) ask_python(0, "forget", last - kKept, nullptr, nullptr);
   return last;
 }
 
 int64_t number_of(const Problem& problem) {
-  const auto known = numbers().find(&problem);
-  if (known == numbers().end()) throw Error(Exit::internal, "a problem that Python does not know");
-  return known->second;
+  for (const auto& [number, known] : std::views::reverse(numbered())) {
+    if (known.problem == &problem) return number;  // the last one that had this address
+  }
+  throw Error(Exit::internal, "a problem that Python does not know");
 }
 
 Problem& problem_of(int64_t number) {
