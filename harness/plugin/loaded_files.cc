@@ -55,24 +55,17 @@ std::string resolved(const std::string& path) {
   return text;
 }
 
-bool is_below(const std::string& path, std::string_view folder) {
-  return std::string_view(path).starts_with(folder);
-}
-
 /// What installed packages are made of lies among the system's files, and is none of them.
 bool is_package(const std::string& path) {
   return path.find("/site-packages/") != path.npos || path.find("/dist-packages/") != path.npos;
 }
 
 bool is_systems(const std::string& path) {
-  for (const char* folder : {"/proc/", "/sys/", "/dev/", "/etc/", "/run/"}) {
-    if (is_below(path, folder)) return true;
-  }
+  const auto is_below = [&](auto... folders) { return (path.starts_with(folders) || ...); };
+  if (is_below("/proc/", "/sys/", "/dev/", "/etc/", "/run/")) return true;
   if (is_package(path)) return false;
-  for (const char* folder : {"/lib/", "/lib32/", "/lib64/", "/bin/", "/sbin/", "/usr/local/cuda"}) {
-    if (is_below(path, folder)) return true;
-  }
-  return is_below(path, "/usr/") && !is_below(path, "/usr/local/");
+  return is_below("/lib/", "/lib32/", "/lib64/", "/bin/", "/sbin/", "/usr/local/cuda") ||
+         (is_below("/usr/") && !is_below("/usr/local/"));
 }
 
 /// What compilers of kernels keep for themselves: of code that is hashed where it runs. Choices
@@ -81,7 +74,7 @@ bool is_compilers(const std::string& path) {
   if (path.find("/.nv/ComputeCache/") != path.npos) return true;
   const auto below_named = [&](const char* variable) {
     const std::string named = environment(variable);
-    return !named.empty() && is_below(path, with_slash(resolved(named)));
+    return !named.empty() && path.starts_with(with_slash(resolved(named)));
   };
   if (below_named("CUDA_CACHE_PATH")) return true;
   const bool triton = path.find("/.triton/cache/") != path.npos || below_named("TRITON_CACHE_DIR");
@@ -92,7 +85,7 @@ bool is_compilers(const std::string& path) {
 bool counts(const std::string& path, bool is_module) {
   // Packages are installed below the standard library.
   const auto left_out = [&](const std::string& folder) {
-    return is_below(path, folder) && !is_package(path.substr(folder.size() - 1));
+    return path.starts_with(folder) && !is_package(path.substr(folder.size() - 1));
   };
   if (is_systems(path) || is_compilers(path)) return false;
   if (std::ranges::any_of(state().left_out, left_out)) return false;
@@ -102,7 +95,7 @@ bool counts(const std::string& path, bool is_module) {
 std::string name_of(const std::string& path) {
   size_t longest = 0;  // of the folders that it lies below
   for (const std::string& root : state().roots) {
-    if (is_below(path, root)) longest = std::max(longest, root.size());
+    if (path.starts_with(root)) longest = std::max(longest, root.size());
   }
   return path.substr(longest);
 }
@@ -128,11 +121,6 @@ void add(const std::string& path, bool is_module) {
   known.file.path = resolved(path);
   known.counts = counts(known.file.path, is_module) && refresh(known);
   if (known.counts && known.file.path != path) known.file.as = path;
-}
-
-int add_library(dl_phdr_info* info, size_t, void* libraries) {
-  static_cast<std::vector<std::string>*>(libraries)->emplace_back(info->dlpi_name);
-  return 0;
 }
 
 /// Of the program itself, and of what was installed with it.
@@ -166,10 +154,18 @@ void ask_for_loaded(std::function<std::vector<std::string>()> modules) {
   state().sources.push_back(std::move(modules));
 }
 
+std::vector<std::string> mapped_libraries() {
+  std::vector<std::string> paths;
+  const auto add = [](dl_phdr_info* info, size_t, void* to) {
+    static_cast<std::vector<std::string>*>(to)->emplace_back(info->dlpi_name);
+    return 0;
+  };
+  dl_iterate_phdr(add, &paths);
+  return paths;
+}
+
 std::vector<LoadedFile> loaded_files() {
-  std::vector<std::string> libraries;
-  dl_iterate_phdr(add_library, &libraries);
-  for (const std::string& library : libraries) {
+  for (const std::string& library : mapped_libraries()) {
     if (library.starts_with('/') && !is_own(library)) add(library, true);
   }
   for (const std::string& file : opened_files()) add(file, false);

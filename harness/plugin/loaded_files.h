@@ -27,6 +27,9 @@ void leave_out_files_below(const std::string& folder);
 /// Further files, by whoever knows of them; asked whenever the list is. It may return each once.
 void ask_for_loaded(std::function<std::vector<std::string>()> modules);
 
+/// Paths of what the loader has mapped; the program's own is empty.
+std::vector<std::string> mapped_libraries();
+
 /// Libraries that the process maps, files that it opened while watch_opens() was on, and what
 /// ask_for_loaded() added, up to now; by path.
 std::vector<LoadedFile> loaded_files();

@@ -3,7 +3,6 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <link.h>
 
 #include <algorithm>
 #include <array>
@@ -115,17 +114,10 @@ constexpr auto kLibraries = std::to_array<std::string_view>(
     {"libcudart.", "libcublas.", "libcublasLt.", "libcudnn", "libnccl.", "libnvrtc.",
      "libnvJitLink.", "libcupti.", "libcuda."});
 
-int add_mapped(dl_phdr_info* info, size_t, void* paths) {
-  static_cast<std::vector<std::string>*>(paths)->emplace_back(info->dlpi_name);
-  return 0;
-}
-
 /// By its name and content: one under two paths is one.
 void add_libraries(std::vector<EnvironmentItem>& items) {
   static std::map<std::string, EnvironmentItem> known;  // by path: what is mapped stays
-  std::vector<std::string> paths;
-  dl_iterate_phdr(add_mapped, &paths);
-  for (const std::string& path : paths) {
+  for (const std::string& path : mapped_libraries()) {
     const std::string name = std::filesystem::path(path).filename();
     const auto begins = [&](std::string_view start) { return name.starts_with(start); };
     if (std::ranges::none_of(kLibraries, begins)) continue;
