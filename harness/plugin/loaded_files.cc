@@ -283,20 +283,6 @@ using OpenAt = int(int, const char*, int, ...);
 using OpenFile = FILE*(const char*, const char*);
 using ReopenFile = FILE*(const char*, const char*, FILE*);
 
-int open_with(std::atomic<Open*>& known, const char* name, const char* path, int flags,
-              mode_t mode) {
-  const int file = real(known, name)(path, flags, mode);
-  note(file, AT_FDCWD, path, flags);
-  return file;
-}
-
-int open_at_with(std::atomic<OpenAt*>& known, const char* name, int at, const char* path, int flags,
-                 mode_t mode) {
-  const int file = real(known, name)(at, path, flags, mode);
-  note(file, at, path, flags);
-  return file;
-}
-
 constinit std::atomic<Open*> real_open{nullptr};
 constinit std::atomic<OpenAt*> real_openat{nullptr};
 constinit std::atomic<OpenFile*> real_fopen{nullptr};
@@ -360,22 +346,26 @@ FILE* watched_freopen64(const char* path, const char* mode, FILE* file) __asm__(
 
 int watched_open(const char* path, int flags, ...) {
   MOEGATE_MODE_AFTER(flags);
-  return open_with(real_open, "open", path, flags, mode);
+  const int file = real(real_open, "open")(path, flags, mode);
+  note(file, AT_FDCWD, path, flags);
+  return file;
 }
 
 int watched_openat(int at, const char* path, int flags, ...) {
   MOEGATE_MODE_AFTER(flags);
-  return open_at_with(real_openat, "openat", at, path, flags, mode);
+  const int file = real(real_openat, "openat")(at, path, flags, mode);
+  note(file, at, path, flags);
+  return file;
 }
 
 #undef MOEGATE_MODE_AFTER
 
 int watched_open_2(const char* path, int flags) {
-  return open_with(real_open, "open", path, flags, 0);
+  return watched_open(path, flags, 0u);
 }
 
 int watched_openat_2(int at, const char* path, int flags) {
-  return open_at_with(real_openat, "openat", at, path, flags, 0);
+  return watched_openat(at, path, flags, 0u);
 }
 
 FILE* watched_fopen(const char* path, const char* mode) {
