@@ -20,32 +20,18 @@ void* pointer(const json& address) {
   return reinterpret_cast<void*>(address.get<uintptr_t>());
 }
 
-/// The floating type of a format that has one; fp64 is compared as fp32.
-const FloatType* floating(const std::string& format) {
-  if (format == "fp64" || format == "fp32") return &kFp32;
-  if (format == "fp16") return &kFp16;
-  if (format == "bf16") return &kBf16;
-  return format == "fp8" ? &kE4m3 : nullptr;
-}
-
-/// Of an element; what is no floating type is bytes.
-size_t size_of_format(const std::string& format) {
-  if (format == "fp64") return sizeof(double);
-  if (format == "fp32") return sizeof(float);
-  return format == "fp16" || format == "bf16" ? sizeof(uint16_t) : 1;
-}
-
-float value_of(const std::string& format, const std::byte* from, size_t i) {
-  if (format == "fp64") {
-    double value = 0;
-    std::memcpy(&value, from + i * sizeof value, sizeof value);
-    return static_cast<float>(value);
+/// Of a format's elements as they are compared: fp64 as fp32, what is no floating type as bytes.
+DType dtype_of_format(const std::string& format) {
+  if (format == "fp64") return DType::f32;
+  for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::e4m3}) {
+    if (format == name_of(t)) return t;
   }
-  const DType dtype = format == "fp32"   ? DType::f32
-                      : format == "fp16" ? DType::f16
-                      : format == "bf16" ? DType::bf16
-                                         : DType::e4m3;
-  return read_float(dtype, from, static_cast<int64_t>(i));
+  return DType::u8;
+}
+
+/// Of an element.
+size_t size_of_format(const std::string& format) {
+  return format == "fp64" ? sizeof(double) : size_of(dtype_of_format(format));
 }
 
 /// Whole words of 4 bytes where there are only such, else bytes.
@@ -145,16 +131,21 @@ Checked CallersProblem::check() const {
 }
 
 Accuracy CallersProblem::compare(const Output& output, const std::vector<std::byte>& bytes) const {
-  const FloatType* type = floating(output.format);
-  if (!type) {
+  const DType type = dtype_of_format(output.format);
+  if (!is_floating(type)) {
     return compare_exact(output.name, words_of(bytes.data(), bytes.size()),
                          words_of(static_cast<const std::byte*>(output.truth), bytes.size()));
   }
   const auto elements = static_cast<size_t>(output.elements);
   std::vector<float> values(elements);
-  for (size_t i = 0; i < elements; ++i) values[i] = value_of(output.format, bytes.data(), i);
+  const auto* doubles =
+      output.format == "fp64" ? reinterpret_cast<const double*>(bytes.data()) : nullptr;
+  for (size_t i = 0; i < elements; ++i) {
+    values[i] = doubles ? static_cast<float>(doubles[i])
+                        : read_float(type, bytes.data(), static_cast<int64_t>(i));
+  }
   return compare_floats(output.name, values, {static_cast<const double*>(output.truth), elements},
-                        output.row, ceilings(output.tolerance), *type);
+                        output.row, ceilings(output.tolerance), float_type(type));
 }
 
 Corruptions CallersProblem::corruptions() {
