@@ -8,7 +8,6 @@
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
 #include "harness/base/text.h"
-#include "harness/commands/commands.h"
 #include "harness/commands/project.h"
 
 namespace moegate {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "harness/base/environment.h"
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
 #include "harness/baseline/bless.h"

@@ -3,7 +3,6 @@
 // for it.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 

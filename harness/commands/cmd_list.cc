@@ -13,7 +13,6 @@
 #include "harness/base/table.h"
 #include "harness/base/text.h"
 #include "harness/baseline/waivers.h"
-#include "harness/campaign/git.h"
 #include "harness/campaign/recording.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate pages: a store as pages for a browser.
-#include "harness/base/text.h"
 #include "harness/campaign/run_options.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"

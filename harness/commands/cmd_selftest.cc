@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate selftest: does the gate stay silent for an unchanged program, and does it catch faults?
 #include "harness/base/escape.h"
+#include "harness/campaign/runner.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "harness/base/table.h"
-#include "harness/campaign/plan.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/project.h"
 #include "harness/commands/publish.h"

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <sstream>
 
 #include "harness/base/environment.h"

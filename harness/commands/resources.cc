@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 
-#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
 #include "harness/base/files.h"
