@@ -248,15 +248,18 @@ Flags flags_of(const Verb& verb) {
   return flags;
 }
 
-void refuse_beside_resume(const std::set<std::string>& given,
-                          const std::set<std::string>& allowed) {
+void refuse_other_flags(const std::set<std::string>& given, const std::set<std::string>& allowed,
+                        const std::string& why) {
   for (const std::string& name : given) {
-    if (name == "resume" || allowed.contains(name)) continue;
-    usage_error(
-        "--{} is given beside --resume, but a resumed run has the options that it was begun "
-        "with; leave it out, or start a new run",
-        name);
+    if (!allowed.contains(name)) usage_error("--{} {}", name, why);
   }
+}
+
+void refuse_beside_resume(const std::set<std::string>& given, std::set<std::string> allowed) {
+  allowed.insert("resume");
+  refuse_other_flags(given, allowed,
+                     "is given beside --resume, but a resumed run has the options that it was "
+                     "begun with; leave it out, or start a new run");
 }
 
 void refuse_flags(const std::set<std::string>& given, const std::vector<std::string>& flags,

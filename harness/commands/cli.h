@@ -118,9 +118,12 @@ bool parse(const std::string& name, const Flags& flags, const Args& args,
 /// The flags of a verb, without printing anything.
 Flags flags_of(const Verb& verb);
 
-/// Throws Error(usage) for a flag that was given beside --resume and is not one of `allowed`: a
-/// resumed run has the options that it was begun with.
-void refuse_beside_resume(const std::set<std::string>& given, const std::set<std::string>& allowed);
+/// Throws Error(usage) where a flag was typed that is not one of `allowed`.
+void refuse_other_flags(const std::set<std::string>& given, const std::set<std::string>& allowed,
+                        const std::string& why);
+
+/// The same beside --resume: a resumed run has the options that it was begun with.
+void refuse_beside_resume(const std::set<std::string>& given, std::set<std::string> allowed);
 
 /// Throws Error(usage) where one of `flags` was typed without what it goes with.
 void refuse_flags(const std::set<std::string>& given, const std::vector<std::string>& flags,

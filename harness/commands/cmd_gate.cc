@@ -93,11 +93,8 @@ std::optional<GateCommand> read_gate(const Args& args) {
     return std::nullopt;
   }
   if (command.resources) {
-    for (const std::string& name : given) {
-      const bool fits = name == "resources" || name == "program" || name == "class" ||
-                        name == "variant" || name == "module" || name == "baselines";
-      if (!fits) usage_error("--{} has no meaning beside --resources; leave it out", name);
-    }
+    refuse_other_flags(given, {"resources", "program", "class", "variant", "module", "baselines"},
+                       "has no meaning beside --resources; leave it out");
     command.of_kernels.modules = rules.kernels;
     command.of_kernels.baselines = baselines;
     return command;

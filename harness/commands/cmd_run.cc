@@ -176,17 +176,6 @@ Flags recording_flags(RunCommand& command, std::optional<std::string>& resume) {
   return flags.add(repeating);
 }
 
-/// The options that a row or a run was stored with, not other ones.
-void refuse_beside_like(const std::set<std::string>& given) {
-  for (const std::string& name : given) {
-    if (name == "like" || name == "db" || name == "module" || name == "dry-run" || name == "under")
-      continue;
-    usage_error(
-        "--{} is given beside --like, but a row is repeated as it was measured; leave it out",
-        name);
-  }
-}
-
 bool parse_run(const Args& args, RunCommand& command, std::optional<std::string>& resume,
                std::set<std::string>& given) {
   Flags flags = selection_flags(command.run);
@@ -227,7 +216,9 @@ std::optional<RunCommand> read_run(const Args& args) {
   if (!parse_run(args, command, resume, given)) return std::nullopt;
   RunOptions& run = command.run;
   if (command.like) {
-    refuse_beside_like(given);
+    refuse_other_flags(
+        given, {"like", "db", "module", "dry-run", "under"},
+        "is given beside --like, but a row is repeated as it was measured; leave it out");
     if (!given.contains("db")) run.db = announced(nearest_store());  // it is there already
     return command;
   }
