@@ -34,17 +34,19 @@
 namespace moegate {
 namespace {
 
-// One stored row once more: same case, variant, seed and conditions; or how one of NVIDIA's
-// profilers records it.
-
-struct RepeatRow {
-  int64_t row = 0;
-  std::string db;
-  /// The row's kernels from elsewhere, named once more, since a store may be anybody's.
-  std::vector<std::string> modules;
-  std::string under;  // "ncu", "nsys": print the command that records the row, and stop
-  bool runs = true;   // else the command is printed only
+struct RunCommand {
+  RunOptions run;
+  int64_t resume = 0;  // the run to finish; 0: a new one
+  bool dry_run = false, profile = false, keep_artifact = false;
+  std::optional<std::string> benchmark_out;
+  std::optional<int64_t> like;                 // the row to repeat
+  std::string under;                           // ncu, nsys: print how it is recorded by that
+  std::vector<std::filesystem::path> reports;  // that end the run, as its suite says
 };
+
+// One stored row once more: same case, variant, seed and conditions; or how one of NVIDIA's
+// profilers records it. Its kernels from elsewhere are named once more, since a store may be
+// anybody's.
 
 struct Row {
   std::string suite, key, variant, backend, device;
@@ -113,43 +115,35 @@ std::string recording_command(const Row& row, int64_t id, bool compute) {
 /// Prints the command and runs it, which adds a run to the store that is never its latest. Returns
 /// the exit code. Throws Error(usage) for a row that the store does not have or this program
 /// cannot repeat.
-int repeat_row(const RepeatRow& repeat) {
-  Store store = Store::open(repeat.db, Store::Mode::read);
-  Row row = find_row(store, repeat.row);
-  narrow(row, repeat.db);
-  const bool recorded = !repeat.under.empty();
-  const std::string command = recorded ? recording_command(row, repeat.row, repeat.under == "ncu")
-                                       : run_command(row.options);
+int repeat_row(const RunCommand& asked) {
+  const int64_t id = *asked.like;
+  const std::string& db = asked.run.db;
+  Store store = Store::open(db, Store::Mode::read);
+  Row row = find_row(store, id);
+  narrow(row, db);
+  const bool recorded = !asked.under.empty();
+  const std::string command =
+      recorded ? recording_command(row, id, asked.under == "ncu") : run_command(row.options);
   fmt::print("# protocol {}, commit {}\n{}\n", row.protocol,
              row.git_sha.empty() ? "unknown" : one_line(row.git_sha), one_line(command));
-  if (!repeat.runs || recorded) return 0;
+  if (asked.dry_run || recorded) return 0;
   if (row.protocol != kProtocol) {
     usage_error(
-        "row {} was measured by protocol {}, this program measures by {}; check out its commit",
-        repeat.row, row.protocol, kProtocol);
+        "row {} was measured by protocol {}, this program measures by {}; check out its commit", id,
+        row.protocol, kProtocol);
   }
   if (row.git_sha != provenance().git_sha) {
     say("note: the row's commit is {}, this program's {}\n", row.git_sha, provenance().git_sha);
   }
-  use_named_kernels(row.options, repeat.modules, fmt::format("row {}", repeat.row));
+  use_named_kernels(row.options, asked.run.worker.modules, fmt::format("row {}", id));
   row.options.command = command;
-  row.options.tags[kRepeatTag] = std::to_string(repeat.row);
+  row.options.tags[kRepeatTag] = std::to_string(id);
   const Tally tally = run_suites(row.options, 0, worker_processes());
-  print_run(repeat.db, tally);
+  print_run(db, tally);
   return static_cast<int>(tally.exit());
 }
 
 // The command.
-
-struct RunCommand {
-  RunOptions run;
-  int64_t resume = 0;  // the run to finish; 0: a new one
-  bool dry_run = false, profile = false, keep_artifact = false;
-  std::optional<std::string> benchmark_out;
-  std::optional<int64_t> like;                 // the row to repeat
-  std::string under;                           // ncu, nsys: print how it is recorded by that
-  std::vector<std::filesystem::path> reports;  // that end the run, as its suite says
-};
 
 Flags recording_flags(RunCommand& command, std::optional<std::string>& resume) {
   RunOptions& run = command.run;
@@ -304,13 +298,7 @@ int cmd_run(const Args& args) {
   const auto command = read_run(args);
   if (!command) return 0;
   const RunOptions& run = command->run;
-  if (command->like) {
-    return repeat_row({.row = *command->like,
-                       .db = run.db,
-                       .modules = run.worker.modules,
-                       .under = command->under,
-                       .runs = !command->dry_run});
-  }
+  if (command->like) return repeat_row(*command);
   if (command->dry_run) {
     print_plan(run);
     return 0;
