@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/commands/templates.h"
 
-#include <cxxabi.h>
 #include <fmt/ranges.h>
+#include <re2/re2.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
+#include <boost/core/demangle.hpp>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <set>
@@ -29,21 +30,6 @@ constexpr const char* kEnding = ".in";
 
 fs::path template_path(const std::string& path) {
   return home() / "templates" / (path + kEnding);
-}
-
-/// The word between {{ and }} at `at`; empty where there is none.
-std::string word_at(const std::string& text, size_t at) {
-  if (text.compare(at, 2, "{{") != 0) return "";
-  size_t end = at + 2;
-  while (end < text.size() && ((text[end] >= 'a' && text[end] <= 'z') || text[end] == '_')) ++end;
-  return text.compare(end, 2, "}}") == 0 ? text.substr(at + 2, end - at - 2) : "";
-}
-
-std::string replaced(std::string text, const std::string& what, const std::string& by) {
-  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) {
-    text.replace(at, what.size(), by);
-  }
-  return text;
 }
 
 /// Why a file could not be made; empty when it was.
@@ -71,22 +57,19 @@ void make_folder_of(const fs::path& path) {
 }  // namespace
 
 std::string filled_in(const std::string& text, const Words& words) {
-  std::string out;
-  for (size_t at = 0; at < text.size();) {
-    const std::string word = word_at(text, at);
-    if (word.empty()) {
-      out += text[at++];
-      continue;
-    }
+  static const re2::RE2 up_to_a_word(R"(((?s).*?)\{\{([a-z_]+)\}\})");
+  re2::StringPiece rest(text);
+  std::string out, before, word;
+  while (re2::RE2::Consume(&rest, up_to_a_word, &before, &word)) {
     const auto value = words.find(word);
     if (value == words.end()) {
       throw Error(Exit::internal, "a template has the unknown word '" + word + "'");
     }
+    out += before;
     const size_t line = out.rfind('\n') + 1;  // npos + 1 is 0
-    out += replaced(value->second, "\n", "\n" + out.substr(line));
-    at += word.size() + 4;
+    out += boost::replace_all_copy(value->second, "\n", "\n" + out.substr(line));
   }
-  return out;
+  return out.append(rest.begin(), rest.end());
 }
 
 bool has_template(const std::string& path) {
@@ -114,7 +97,7 @@ std::vector<NewFile> files_of_template(const std::string& folder, const fs::path
   for (const auto& entry : fs::directory_iterator(home() / "templates" / folder, error)) {
     if (!entry.is_regular_file() || entry.path().extension() != kEnding) continue;
     const std::string name = entry.path().stem().string();
-    files.push_back({to / replaced(name, "NAME", words.at("name")),
+    files.push_back({to / boost::replace_all_copy(name, "NAME", words.at("name")),
                      filled_in(template_text(folder + "/" + name), words)});
   }
   // As template_text() puts it.
@@ -163,15 +146,6 @@ Case most_telling_case(const Registry& registry, const OpEntry& op, const std::s
   return *best;
 }
 
-/// "moegate::moe_sum::MoeSum"
-std::string class_of(const Problem& problem) {
-  int status = 0;
-  char* name = abi::__cxa_demangle(typeid(problem).name(), nullptr, nullptr, &status);
-  const std::string text = status == 0 ? name : "";
-  std::free(name);
-  return text;
-}
-
 const char* role_text(Role role) {
   return role == Role::output ? "output" : role == Role::weight ? "weight" : "activation";
 }
@@ -185,13 +159,6 @@ std::string tensors_text(const Problem& problem) {
                                 name_of(t->dtype()), fmt::join(t->shape(), ", ")));
   }
   return fmt::format("{}", fmt::join(lines, "\n"));
-}
-
-OpDescription description_of(const Registry& registry, const std::string& op, Backend backend) {
-  for (OpDescription& described : describe_operators(registry, backend)) {
-    if (described.name == op) return described;
-  }
-  return {};
 }
 
 bool takes(const OpEntry& op, Case c, const std::string& tokens) {
@@ -250,14 +217,16 @@ OpSample sample_of(const Registry& registry, const std::string& op, const std::s
                    Backend backend) {
   const OpEntry& entry = find_op(op, registry);
   OpSample sample;
-  sample.op = description_of(registry, op, backend);
+  for (OpDescription& described : describe_operators(registry, backend)) {
+    if (described.name == op) sample.op = std::move(described);
+  }
   sample.example = most_telling_case(registry, entry, suite);
   // As kernels/README.md has it: a folder's header is called as the folder.
   const auto folder = std::filesystem::path(entry.file).parent_path();
   sample.header = (folder / folder.filename()).string() + ".h";
   const auto device = open_host_device();
   const auto problem = entry.make(*device, resolved(sample.example, device->facts(), registry));
-  const std::string name = class_of(*problem);
+  const std::string name = boost::core::demangle(typeid(*problem).name());  // "moegate::a::B"
   const size_t at = name.rfind("::");
   sample.space = name.substr(0, at);
   sample.problem = at == std::string::npos ? name : name.substr(at + 2);
