@@ -20,55 +20,34 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class Form { text, path, paths, suites };
+using Form = ProjectKey::Form;
 
-struct Key {
-  ProjectKey shown;
-  Form form;
-  const char* verbs;             // that take it as a flag
-  bool of_pull_request = false;  // may stand in that section, too
-};
-
-constexpr auto kKeys = std::to_array<Key>({
-    {{"module", "files of kernels: .py, and modules of C++ and CUDA (.so)"},
-     Form::paths,
+constexpr auto kKeys = std::to_array<ProjectKey>({
+    {"module", "files of kernels: .py, and modules of C++ and CUDA (.so)", Form::paths,
      "run verify profile ab nightly gate bisect selftest list tune"},
-    {{"program", "a moegate that a checkout builds, with kernels of its own"}, Form::text, ""},
-    {{"suite", "files of cases, or names of suites"},
-     Form::suites,
-     "run verify profile ab nightly bisect selftest list",
+    {"program", "a moegate that a checkout builds, with kernels of its own", Form::text, ""},
+    {"suite", "files of cases, or names of suites", Form::suites,
+     "run verify profile ab nightly bisect selftest list", true},
+    {"build", "builds a checkout, in its folder", Form::text, "ab bisect"},
+    {"python", "the interpreter of .py files", Form::command, ""},
+    {"repository", "its address on the web, for links (default: that of origin)", Form::text, ""},
+    {"device", "as --device", Form::text, "run verify profile ab nightly gate bisect selftest list",
      true},
-    {{"build", "builds a checkout, in its folder"}, Form::text, "ab bisect"},
-    {{"python", "the interpreter of .py files"}, Form::path, ""},
-    {{"repository", "its address on the web, for links (default: that of origin)"}, Form::text, ""},
-    {{"device", "as --device"},
-     Form::text,
-     "run verify profile ab nightly gate bisect selftest list",
-     true},
-    {{"out", "folder of results (default: out)"}, Form::path, "nightly"},
-    {{"baselines", "folder of baselines (default: baselines)"},
-     Form::path,
+    {"out", "folder of results (default: out)", Form::path, "nightly"},
+    {"baselines", "folder of baselines (default: baselines)", Form::path,
      "nightly gate bless list"},
-    {{"waivers", "file of waivers (default: waivers.ini)"}, Form::path, "nightly gate list"},
-    {{"budget", "wall time of a night"}, Form::text, "nightly"},
-    {{"rounds", "as --rounds, of a night; of an A/B in [pull-request]"},
-     Form::text,
-     "nightly",
-     true},
-    {{"filter", "as --filter, of an A/B"}, Form::text, "ab", true},
-    {{"fail-on", "as --fail-on"}, Form::text, "nightly gate ab", true},
-    {{"margin", "as --margin"}, Form::text, "nightly gate ab", true},
-    {{"fail-at", "as --fail-at"}, Form::text, "nightly gate ab", true},
-    {{"why", "as --why"}, Form::text, "nightly gate ab", true},
-    {{"require-baseline", "true: a suite without a baseline fails"}, Form::text, "nightly gate"},
+    {"waivers", "file of waivers (default: waivers.ini)", Form::path, "nightly gate list"},
+    {"budget", "wall time of a night", Form::text, "nightly"},
+    {"rounds", "as --rounds, of a night; of an A/B in [pull-request]", Form::text, "nightly", true},
+    {"filter", "as --filter, of an A/B", Form::text, "ab", true},
+    {"fail-on", "as --fail-on", Form::text, "nightly gate ab", true},
+    {"margin", "as --margin", Form::text, "nightly gate ab", true},
+    {"fail-at", "as --fail-at", Form::text, "nightly gate ab", true},
+    {"why", "as --why", Form::text, "nightly gate ab", true},
+    {"require-baseline", "true: a suite without a baseline fails", Form::text, "nightly gate"},
 });
 
-const Key* find_key(std::string_view name) {
-  const auto key = std::ranges::find_if(kKeys, [&](const Key& k) { return k.shown.name == name; });
-  return key == kKeys.end() ? nullptr : &*key;
-}
-
-bool takes(const Key& key, std::string_view verb) {
+bool takes(const ProjectKey& key, std::string_view verb) {
   return fmt::format(" {} ", key.verbs).find(fmt::format(" {} ", verb)) != std::string::npos;
 }
 
@@ -84,21 +63,12 @@ std::string absolute(const fs::path& root, const std::string& path) {
   return (root / path).lexically_normal().string();
 }
 
-std::string value_of(const Key& key, const fs::path& root, const std::string& text) {
-  const bool is_suite_file = text.find('/') != std::string::npos || text.ends_with(".suite");
-  switch (key.form) {
-    case Form::text:
-      return text;
-    case Form::suites:
-      return is_suite_file ? absolute(root, text) : text;
-    case Form::path:
-    case Form::paths:
-      // The interpreter may be a command of PATH.
-      if (std::string_view(key.shown.name) == "python" && text.find('/') == std::string::npos)
-        return text;
-      return absolute(root, text);
-  }
-  return text;
+std::string value_of(const ProjectKey& key, const fs::path& root, const std::string& text) {
+  const bool in_folder = text.find('/') != std::string::npos;
+  const bool is_path = key.form == Form::path || key.form == Form::paths ||
+                       (key.form == Form::command && in_folder) ||
+                       (key.form == Form::suites && (in_folder || text.ends_with(".suite")));
+  return is_path ? absolute(root, text) : text;
 }
 
 /// Adds what one line says.
@@ -110,10 +80,10 @@ void add(Project& project, const std::string& section, const std::string& name,
   const bool of_pull_request = section == "pull-request";
   if (section != "project" && !of_pull_request)
     fail("is no section; use [project] or [pull-request]");
-  const Key* key = find_key(name);
-  if (key == nullptr) {
+  const auto key = std::ranges::find(kKeys, name, &ProjectKey::name);
+  if (key == kKeys.end()) {
     std::vector<std::string> known;
-    for (const Key& k : kKeys) known.emplace_back(k.shown.name);
+    for (const ProjectKey& k : kKeys) known.emplace_back(k.name);
     fail(fmt::format("has no key '{}'{}; `moegate list project` shows the keys", name,
                      did_you_mean(name, known)));
   }
@@ -134,10 +104,8 @@ void add(Project& project, const std::string& section, const std::string& name,
 
 }  // namespace
 
-std::vector<ProjectKey> project_keys() {
-  std::vector<ProjectKey> keys;
-  for (const Key& key : kKeys) keys.push_back(key.shown);
-  return keys;
+std::span<const ProjectKey> project_keys() {
+  return kKeys;
 }
 
 Project parse_project(const std::string& text, const fs::path& file) {
@@ -180,8 +148,8 @@ std::vector<std::string> Project::values(std::string_view key, std::string_view 
 std::vector<std::pair<std::string, std::vector<std::string>>> Project::flags_of(
     std::string_view verb) const {
   std::vector<std::pair<std::string, std::vector<std::string>>> flags;
-  for (const Key& key : kKeys) {
-    const std::string name = key.shown.name;
+  for (const ProjectKey& key : kKeys) {
+    const std::string name = key.name;
     std::vector<std::string> found = values(name, verb);
     const bool given_for_it = verb == "ab" && std::ranges::any_of(settings, [&](const auto& s) {
                                 return s.key == name && s.of_pull_request;
@@ -191,14 +159,9 @@ std::vector<std::pair<std::string, std::vector<std::string>>> Project::flags_of(
   return flags;
 }
 
-fs::path Project::out() const {
-  const auto set = values("out");
-  return shown(set.empty() ? root / "out" : fs::path(set[0]));
-}
-
-fs::path Project::baselines() const {
-  const auto set = values("baselines");
-  return shown(set.empty() ? root / "baselines" : fs::path(set[0]));
+fs::path Project::folder(const char* key) const {
+  const auto set = values(key);
+  return shown(set.empty() ? root / key : fs::path(set[0]));
 }
 
 fs::path Project::baselines_to_read(bool own_kernels) const {
@@ -238,11 +201,7 @@ Project judged_by(const Project& base, const Project& head) {
   std::erase_if(both.settings,
                 [&](const ProjectSetting& s) { return !is_of_head(s) && s.key != "suite"; });
   for (const ProjectSetting& s : base.settings) {
-    const bool there = std::ranges::any_of(both.settings, [&](const ProjectSetting& other) {
-      return other.key == s.key && other.value == s.value &&
-             other.of_pull_request == s.of_pull_request;
-    });
-    if (!there && !is_of_head(s)) both.settings.push_back(s);
+    if (std::ranges::count(both.settings, s) == 0 && !is_of_head(s)) both.settings.push_back(s);
   }
   return both;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,8 @@ struct ProjectSetting {
   std::string key;
   std::string value;  // a path is absolute
   bool of_pull_request = false;
+
+  bool operator==(const ProjectSetting&) const = default;
 };
 
 struct Project {
@@ -39,14 +42,16 @@ struct Project {
   // Paths that start at the current folder where they lie below it.
 
   /// Folder of what is measured; default: out.
-  std::filesystem::path out() const;
+  std::filesystem::path out() const { return folder("out"); }
   /// Folder of baselines that are written; default: baselines.
-  std::filesystem::path baselines() const;
+  std::filesystem::path baselines() const { return folder("baselines"); }
   /// Where baselines are read from: baselines(), but the tool's own where that is no folder and the
   /// tool's own kernels are judged.
   std::filesystem::path baselines_to_read(bool own_kernels) const;
   /// The file of waivers; default: waivers.ini, but the tool's own as above. Empty: there is none.
   std::filesystem::path waivers(bool own_kernels) const;
+  /// A folder by its key, which is what it is called where nobody sets it.
+  std::filesystem::path folder(const char* key) const;
 };
 
 /// The nearest moegate.ini of `folder` and those above. Throws Error(usage) for one that cannot
@@ -67,12 +72,16 @@ Project judged_by(const Project& base, const Project& head);
 /// git's remote "origin"; empty: none.
 std::string repository_address(const Project& project);
 
-/// A key of the file, for `list project` and the template.
+/// A key of the file.
 struct ProjectKey {
   const char* name;
   const char* about;
+  /// What its value is. A command may be one of PATH, a suite one that is known by its name.
+  enum class Form { text, command, path, paths, suites } form;
+  const char* verbs;             // that take it as a flag
+  bool of_pull_request = false;  // may stand in that section, too
 };
-std::vector<ProjectKey> project_keys();
+std::span<const ProjectKey> project_keys();
 
 // The store that is meant where no --db names one.
 
