@@ -131,12 +131,8 @@ Asked typed_value(const FlagText& flag, const std::string& before, const std::st
 }  // namespace
 
 std::optional<std::string> value_of(const std::string& flag, const WordList& words) {
-  std::optional<std::string> value;
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == flag && i + 1 < words.size()) value = words[i + 1];
-    if (words[i].starts_with(flag + "=")) value = words[i].substr(flag.size() + 1);
-  }
-  return value;
+  const WordList values = values_of(flag, words);
+  return values.empty() ? std::nullopt : std::optional(values.back());
 }
 
 WordList values_of(const std::string& flag, const WordList& words) {
@@ -184,15 +180,13 @@ Asked asked_for(const Verb& verb, const Flags& flags, const WordList& words) {
     if (flag == nullptr || flag->text.kind == ValueKind::none) return {};
     return typed_value(flag->text, word.substr(0, equals + 1), word.substr(equals + 1));
   }
-  if (word.starts_with("-")) return with_typed({ValueKind::choice, flag_names(flags)}, "", word);
   const WordList places = places_of(verb);
   const size_t taken = places_taken(flags, words);
   const bool repeated = !places.empty() && places.back().find(kRepeated) != std::string::npos;
-  if (taken < places.size() || repeated) {
-    const std::string& place = places[std::min(taken, places.size() - 1)];
-    return with_typed(place_asked(place), "", word);
+  if (word.starts_with("-") || (taken >= places.size() && !repeated)) {
+    return with_typed({ValueKind::choice, flag_names(flags)}, "", word);
   }
-  return with_typed({ValueKind::choice, flag_names(flags)}, "", word);
+  return with_typed(place_asked(places[std::min(taken, places.size() - 1)]), "", word);
 }
 
 }  // namespace moegate
