@@ -44,24 +44,11 @@ Table controls_table(const Tally& tally) {
   return table;
 }
 
-void print_verdict(const GateReport& report, const Page& page, const std::string& json,
-                   Format format) {
-  switch (format) {
-    case Format::text:
-      fmt::print("{}", to_text(page, screen_of(STDOUT_FILENO)));
-      break;
-    case Format::md:
-      fmt::print("{}", to_markdown(page, kCommentBytes));  // people paste it
-      break;
-    case Format::csv:
-    case Format::tsv:
-      fmt::print("{}", render(verdict_table(report.result), format));
-      break;
-    case Format::json:
-      fmt::print("{}", json);
-      break;
-  }
-  std::fflush(stdout);
+std::string verdict_text(const GateReport& report, const Page& page, const std::string& json,
+                         Format format) {
+  if (format == Format::text) return to_text(page, screen_of(STDOUT_FILENO));
+  if (format == Format::md) return to_markdown(page, kCommentBytes);  // people paste it
+  return format == Format::json ? json : render(verdict_table(report.result), format);
 }
 
 }  // namespace
@@ -152,7 +139,10 @@ void publish(Store& store, const GateReport& report, const PublishOptions& optio
   if (sqlite3_db_readonly(store.database().handle(), "main") == 0) {
     try_to([&] { store_verdicts(store, report.run.id, report.result); });
   }
-  try_to([&] { print_verdict(report, page, json, options.format); });
+  try_to([&] {
+    fmt::print("{}", verdict_text(report, page, json, options.format));
+    std::fflush(stdout);
+  });
   if (options.report) {
     try_to([&] { write_output(*options.report, to_markdown(page, kAnyBytes)); });
   }
