@@ -38,10 +38,15 @@ class Error : public std::runtime_error {
   Exit code_;
 };
 
-/// Throws an Error with exit code 2: something the user typed or wrote in a file is wrong.
+/// Throws an Error.
+template <class... Args>
+[[noreturn]] void give_up(Exit code, fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(code, fmt::format(format, std::forward<Args>(args)...));
+}
+/// The same with exit code 2: something the user typed or wrote in a file is wrong.
 template <class... Args>
 [[noreturn]] void usage_error(fmt::format_string<Args...> format, Args&&... args) {
-  throw Error(Exit::usage, fmt::format(format, std::forward<Args>(args)...));
+  give_up(Exit::usage, format, std::forward<Args>(args)...);
 }
 
 }  // namespace moegate

@@ -87,8 +87,7 @@ void read_values(po::variables_map& values, const Project& project,
       const std::string flag = "--" + option.string_key;
       const bool about_it = std::string_view(error.what()).starts_with(flag + " ");
       if (about_it && !given.contains(option.string_key))
-        throw Error(error.code(), fmt::format("{}: {}", project.file.string(),
-                                              std::string_view(error.what()).substr(strlen("--"))));
+        give_up(error.code(), "{}: {}", project.file.string(), error.what() + strlen("--"));
     }
     throw;
   }
@@ -216,7 +215,7 @@ bool parse(const std::string& name, const Flags& flags, const Args& args,
               values);
     if (values.count("help") != 0) {
       const Verb* verb = find_verb(name);
-      if (verb == nullptr) throw Error(Exit::internal, fmt::format("no verb '{}'", name));
+      if (verb == nullptr) give_up(Exit::internal, "no verb '{}'", name);
       if (std::ranges::count(args, "--help") > 0) {
         print_help(*verb, shown);
       } else {

@@ -61,23 +61,21 @@ std::string kernels_in(const Checkout& checkout, const std::filesystem::path& fi
   const std::filesystem::path path = checkout.folder / file;
   std::error_code absent;
   if (std::filesystem::exists(path, absent)) return path.string();
-  const std::string what = fmt::format("--module {}: {} has no such file{}", file.string(),
-                                       checkout.name, of_base ? "" : ", which the base has");
-  const Exit exit = of_base ? Exit::usage : Exit::environment;
-  if (build.empty())
-    throw Error(exit, what + "; give another file, or --build CMD if the build makes it");
-  throw Error(exit, fmt::format("{} after --build '{}'; give the path to which the build writes it",
-                                what, build));
+  give_up(
+      of_base ? Exit::usage : Exit::environment, "--module {}: {} has no such file{}{}",
+      file.string(), checkout.name, of_base ? "" : ", which the base has",
+      build.empty()
+          ? "; give another file, or --build CMD if the build makes it"
+          : fmt::format(" after --build '{}'; give the path to which the build writes it", build));
 }
 
 /// The program that a checkout's build left there. Throws as kernels_in() does.
 std::string program_in(const Checkout& checkout, const std::string& program, bool of_base) {
   const std::filesystem::path path = checkout.folder / program;
   if (is_file(path)) return path.string();
-  throw Error(
-      of_base ? Exit::usage : Exit::environment,
-      fmt::format("{}: {} has no program {} after its build; correct 'program' or 'build' in {}",
-                  kProjectFile, checkout.name, program, kProjectFile));
+  give_up(of_base ? Exit::usage : Exit::environment,
+          "{0}: {1} has no program {2} after its build; correct 'program' or 'build' in {0}",
+          kProjectFile, checkout.name, program);
 }
 
 /// A suite of the repository: a file below its root, or by its name one of its folder suites/. Each
@@ -94,10 +92,10 @@ void use_suite(const std::string& suite, const std::string& root,
   const bool base_has = !below.empty() && is_file(base.folder / below);
   const bool head_has = !below.empty() && is_file(head.folder / below);
   if (base_has && !head_has) {
-    throw Error(Exit::coverage,
-                fmt::format("--suite {}: {} has no such file, and the base has it, so none of its "
-                            "cases would be measured; restore the file, or give another suite",
-                            suite, head.name));
+    give_up(Exit::coverage,
+            "--suite {}: {} has no such file, and the base has it, so none of its cases would be "
+            "measured; restore the file, or give another suite",
+            suite, head.name);
   }
   const std::string now = head_has ? (head.folder / below).string() : suite;
   of_head.push_back(now);
@@ -335,10 +333,8 @@ int cmd_ab(const Args& args) {
     keep_added_files(ab.checkouts->second);
   }
   if (result.interrupted) {  // there may be nothing to make a table of
-    throw Error(Exit::interrupted,
-                fmt::format("interrupted: nothing is judged; what was measured is "
-                            "in {}",
-                            ab.run.db));
+    give_up(Exit::interrupted, "interrupted: nothing is judged; what was measured is in {}",
+            ab.run.db);
   }
   GateReport report = report_of(store, ab.run.db, result, limits);
   report.exit = decide_exit(report.result, command->judging.fail_on, false);

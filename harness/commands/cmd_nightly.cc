@@ -98,10 +98,10 @@ void make_out(const NightlyCommand& command) {
 
 void refuse_beside_another(const FileLock& lock, const std::string& out) {
   if (lock.held()) return;
-  throw Error(Exit::environment,
-              fmt::format("--out {}: another night or A/B is running there, and each would measure "
-                          "the other; wait until it ends",
-                          out));
+  give_up(Exit::environment,
+          "--out {}: another night or A/B is running there, and each would measure the other; wait "
+          "until it ends",
+          out);
 }
 
 /// An earlier night's verdict must not be taken for this one's.

@@ -137,11 +137,10 @@ int print_changes(const ReportCommand& command) {
   if (base == head && !command.against.empty())
     usage_error("--against and --run are both {}", describe(store.run_info(head)));
   if (base == head) {
-    throw Error(
-        Exit::coverage,
-        fmt::format("report changes: {} has no run that compares with {}; give --since DAYS "
-                    "or --against RUN",
-                    command.db, describe(store.run_info(head))));
+    give_up(Exit::coverage,
+            "report changes: {} has no run that compares with {}; give --since DAYS or --against "
+            "RUN",
+            command.db, describe(store.run_info(head)));
   }
   const Limits limits = Limits::of(store.run_info(head).device.backend);
   const WhatChanged changed = what_changed(store, base, head, limits);
@@ -174,9 +173,8 @@ void keep_matching(Table& table, const ReportCommand& command) {
     return other || !filter.found_in(case_of(table, row));
   });
   if (!table.rows.empty() || all == 0) return;
-  throw Error(Exit::coverage,
-              fmt::format("report {}: none of its {} rows matches {}", command.name, all,
-                          flags_text({{"filter", command.filter}, {"variant", command.variant}})));
+  give_up(Exit::coverage, "report {}: none of its {} rows matches {}", command.name, all,
+          flags_text({{"filter", command.filter}, {"variant", command.variant}}));
 }
 
 void sort_by(Table& table, const std::string& order) {

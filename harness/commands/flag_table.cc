@@ -224,7 +224,7 @@ const FlagText* find_flag(std::string_view name) {
 
 const FlagText& flag_text(std::string_view name) {
   if (const FlagText* flag = find_flag(name)) return *flag;
-  throw Error(Exit::internal, fmt::format("the table of flags has no --{}", name));
+  give_up(Exit::internal, "the table of flags has no --{}", name);
 }
 
 std::string moved_flag(std::string_view command, std::string_view flag) {

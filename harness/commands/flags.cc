@@ -43,9 +43,8 @@ std::string visible_devices(const std::string& typed) {
   std::vector<std::string> gpus;
   for (size_t i = 0; i < cuda_devices(&why).size(); ++i) gpus.push_back(fmt::format("cuda:{}", i));
   if (!gpus.empty()) return device_list(gpus);
-  throw Error(Exit::environment,
-              fmt::format("--device {}: there is no GPU to be used: {}; give host to measure there",
-                          typed, why));
+  give_up(Exit::environment,
+          "--device {}: there is no GPU to be used: {}; give host to measure there", typed, why);
 }
 
 /// A flag of a row of the options. One that takes several words may be repeated.

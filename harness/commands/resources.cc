@@ -130,8 +130,7 @@ class KernelSelection {
 void select_kernels(const KernelSelection& selection, const std::string& pattern, GpuCode& code) {
   std::erase_if(code.kernels, [&](const KernelResources& k) { return !selection.has(k); });
   if (!code.kernels.empty()) return;
-  throw Error(Exit::coverage,
-              fmt::format("--variant '{}' matches no kernel, file or variant", pattern));
+  give_up(Exit::coverage, "--variant '{}' matches no kernel, file or variant", pattern);
 }
 
 Table::Cell known_number(const auto& value) {

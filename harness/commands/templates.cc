@@ -62,9 +62,7 @@ std::string filled_in(const std::string& text, const Words& words) {
   std::string out, before, word;
   while (re2::RE2::Consume(&rest, up_to_a_word, &before, &word)) {
     const auto value = words.find(word);
-    if (value == words.end()) {
-      throw Error(Exit::internal, "a template has the unknown word '" + word + "'");
-    }
+    if (value == words.end()) give_up(Exit::internal, "a template has the unknown word '{}'", word);
     out += before;
     const size_t line = out.rfind('\n') + 1;  // npos + 1 is 0
     out += boost::replace_all_copy(value->second, "\n", "\n" + out.substr(line));
@@ -79,10 +77,10 @@ bool has_template(const std::string& path) {
 std::string template_text(const std::string& path) {
   const fs::path file = template_path(path);
   if (!is_file(file)) {
-    throw Error(Exit::environment,
-                fmt::format("{} is not there; install moegate again, or set MOEGATE_HOME to the "
-                            "source tree or the installation prefix",
-                            file.string()));
+    give_up(Exit::environment,
+            "{} is not there; install moegate again, or set MOEGATE_HOME to the source tree or the "
+            "installation prefix",
+            file.string());
   }
   const std::string text = read_file(file);
   const size_t end = text.find('\n');
