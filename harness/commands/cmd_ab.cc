@@ -167,7 +167,6 @@ void read_rounds(const std::string& text, ReplayPlan& plan) {
 /// What was typed of the sides.
 struct TypedSides {
   std::vector<std::string> base, head, variants;
-  std::string first, second;  // commits by their places
   bool measure_identical = false;
 };
 
@@ -249,12 +248,10 @@ bool parse_ab(const Args& args, const Project& project, TypedAb& all) {
   flags.add(why.add(why_flag(all.command.why)));
   flags.replace(flag("variant", typed.variants, "only variants whose name matches"));
   if (!parse("ab", flags, args,
-             {{"BASE", po::value(&typed.first)}, {"HEAD", po::value(&typed.second)}}, &all.given,
+             {{"BASE", po::value(&commits.base)}, {"HEAD", po::value(&commits.head)}}, &all.given,
              &project)) {
     return false;
   }
-  commits.base = typed.first;
-  commits.head = typed.second;
   read_side("base", typed.base, ab.base, commits.base);
   read_side("head", typed.head, ab.head, commits.head);
   return true;
