@@ -2,17 +2,19 @@
 #include "harness/commands/ab_sides.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "harness/base/environment.h"
 #include "harness/base/hash.h"
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
+#include "harness/base/text.h"
 #include "harness/commands/flags.h"
 #include "harness/commands/project.h"
 #include "harness/plugin/plugin.h"
@@ -33,10 +35,8 @@ constexpr auto kJitCaches = std::to_array<const char*>(
      "SGLANG_DG_CACHE_DIR", "FLASHINFER_WORKSPACE_BASE", "AITER_JIT_DIR"});
 
 bool is_variable(const std::string& key) {
-  const auto fits = [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  return !key.empty() && !(key[0] >= '0' && key[0] <= '9') && std::ranges::all_of(key, fits);
+  static const Pattern variable = compile_pattern("", "[A-Z_][A-Z0-9_]*");
+  return variable.matches(key);
 }
 
 /// A command of PATH stays one; the link of a virtual environment is what makes it one.
@@ -95,35 +95,32 @@ KnownEnvironment known_environment(const char* name, const AbSide& side,
   if (told.exit != 0)
     usage_error("--{} python={}: does not say what is installed for it; see above", name, python);
   const nlohmann::json said = nlohmann::json::parse(told.out);
-  KnownEnvironment known;
-  const size_t count = said.at("installed").size();
-  known.name = fmt::format("{}, {} distributions", said.at("python").get<std::string>(), count);
-  known.key = said.at("python").dump() + said.at("installed").dump();
-  for (const auto& folder : said.at("libraries"))
-    known.libraries += (known.libraries.empty() ? "" : ":") + folder.get<std::string>();
-  return known;
+  const auto folders = said.at("libraries").get<std::vector<std::string>>();
+  return {.name = fmt::format("{}, {} distributions", said.at("python").get<std::string>(),
+                              said.at("installed").size()),
+          .key = said.at("python").dump() + said.at("installed").dump(),
+          .libraries = fmt::format("{}", fmt::join(folders, ":"))};
 }
 
 /// This process's LD_LIBRARY_PATH with a side's own libraries first, and without those of any other
 /// environment's packages.
 std::string library_path(const std::string& own) {
   std::string path = own;
-  const std::string before = environment("LD_LIBRARY_PATH");
-  for (size_t at = 0; at < before.size();) {
-    const size_t end = std::min(before.find(':', at), before.size());
-    const std::string folder = before.substr(at, end - at);
+  std::istringstream before(environment("LD_LIBRARY_PATH"));
+  for (std::string folder; std::getline(before, folder, ':');) {
     if (!folder.empty() && folder.find("-packages/nvidia/") == std::string::npos)
       path += (path.empty() ? "" : ":") + folder;
-    at = end + 1;
   }
   return path;
 }
 
 /// Returns what makes the side's environment another one.
 std::string use_environment(const char* name, AbSide& side, const fs::path& out, bool has_python) {
-  for (const auto& [variable, value] : side.stated) side.variables[variable] = value;
   std::string key;
-  for (const auto& [variable, value] : side.stated) key += variable + "=" + value + "\n";
+  for (const auto& [variable, value] : side.stated) {
+    side.variables[variable] = value;
+    key += variable + "=" + value + "\n";
+  }
   if (!has_python) return key;
   if (!side.python.empty()) {
     for (const char* variable : kOfOneInterpreter) side.variables.try_emplace(variable, "");
