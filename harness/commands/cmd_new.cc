@@ -38,6 +38,8 @@ struct StartOptions {
   bool python = false, cuda = false;
 
   Backend backend() const { return cuda ? Backend::cuda : Backend::host; }
+  /// Of the new files.
+  std::string folder(const std::string& usual = ".") const { return dir.empty() ? usual : dir; }
 };
 
 struct StartingPoint {
@@ -74,10 +76,12 @@ std::string kernels_text(const StartOptions& options, const fs::path& made) {
 
 // --- projects of C++
 
+/// `prefix`: where moegate is installed; empty: CMake knows.
 std::string build_line(const std::string& folder, const std::string& prefix) {
   const std::string build = shell_word(below(folder, "build").string());
-  return fmt::format("cmake -S {} -B {} -DCMAKE_PREFIX_PATH={} && cmake --build {}",
-                     shell_word(folder), build, shell_word(prefix), build);
+  const std::string found = prefix.empty() ? "" : " -DCMAKE_PREFIX_PATH=" + shell_word(prefix);
+  return fmt::format("cmake -S {0} -B {1}{2} && cmake --build {1}", shell_word(folder), build,
+                     found);
 }
 
 /// Builds the project in `folder`; before that installs moegate, where it runs from its
@@ -125,24 +129,20 @@ bool gets_settings(const StartOptions& options) {
 /// Adds the moegate.ini, or says what to add to the one that is there.
 void add_settings(const fs::path& folder, const fs::path& module, const StartOptions& options,
                   StartingPoint& start) {
+  if (!options.kernels.empty()) return;
+  const std::string file = below(folder, module).string();
+  const std::string suite = below(folder, options.name + ".suite").string();
   if (!gets_settings(options)) {
-    if (options.kernels.empty()) {
-      start.notes.push_back(fmt::format("to judge it every night, add {} and {}.suite to {}",
-                                        below(folder, module).string(),
-                                        below(folder, options.name).string(), kProjectFile));
-    }
+    start.notes.push_back(
+        fmt::format("to judge it every night, add {} and {} to {}", file, suite, kProjectFile));
     return;
   }
-  Words words = {{"name", options.name},
-                 {"module", below(folder, module).string()},
-                 {"suite", below(folder, options.name + ".suite").string()},
-                 {"build", ""}};
-  if (!options.python) {
-    const std::string build = shell_word(below(folder, "build").string());
-    words["build"] = fmt::format("build = cmake -S {} -B {} && cmake --build {}\n",
-                                 shell_word(folder.string()), build, build);
-  }
-  for (NewFile& file : files_of_template("repository", ".", words)) start.files.push_back(file);
+  const Words words = {
+      {"name", options.name},
+      {"module", file},
+      {"suite", suite},
+      {"build", options.python ? "" : "build = " + build_line(folder.string(), "") + "\n"}};
+  for (NewFile& made : files_of_template("repository", ".", words)) start.files.push_back(made);
 }
 
 // --- operators
@@ -162,9 +162,7 @@ StartingPoint new_operator(const StartOptions& options, const Registry& registry
     if (op.name != options.name) continue;
     usage_error("there is an operator '{}' already; choose another NAME", options.name);
   }
-  const std::string folder = !options.dir.empty() ? options.dir
-                             : options.python     ? "."
-                                                  : options.name;
+  const std::string folder = options.folder(options.python ? "." : options.name);
   const Lines lines = operator_lines(options, folder);
   const Words words = {{"name", options.name},
                        {"class", class_name(options.name)},
@@ -232,7 +230,7 @@ std::vector<NewFile> variant_files(const StartOptions& options, const fs::path& 
 }
 
 StartingPoint new_python_variant(const StartOptions& options, const OpSample& sample) {
-  const fs::path folder = options.dir.empty() ? "." : options.dir;
+  const fs::path folder = options.folder();
   const Lines lines = variant_lines(options, sample, below(folder, options.name + ".py"));
   Words words = words_of(options, sample);
   words["verify"] = lines.first;
@@ -264,7 +262,7 @@ StartingPoint new_cpp_variant(const StartOptions& options, const OpSample& sampl
   if (options.dir.empty() && is_file(header) && is_file("harness/kernel/kernel.h")) {
     return new_variant_of_checkout(options, sample);
   }
-  const std::string folder = options.dir.empty() ? options.name : options.dir;
+  const std::string folder = options.folder(options.name);
   StartingPoint start;
   start.files = variant_files(options, folder, words_of(options, sample));
   add_project(folder, options, variant_lines(options, sample, kModule), start);
@@ -282,22 +280,21 @@ StartingPoint new_variant(const StartOptions& options, const Registry& registry)
 // --- suites
 
 /// Commands about it; `cases` restricts what is verified.
-std::vector<std::string> suite_lines(const StartOptions& options, const fs::path& folder,
-                                     const std::string& cases) {
+std::vector<std::string> suite_lines(const StartOptions& options, const std::string& cases) {
   // A suite is a path where it has an ending.
-  const std::string rest = fmt::format("{} --suite {}", kernels_text(options, {}),
-                                       shell_word(below(folder, options.name + ".suite").string()));
+  const std::string rest =
+      fmt::format("{} --suite {}", kernels_text(options, {}),
+                  shell_word(below(options.folder(), options.name + ".suite").string()));
   return {"moegate list cases" + rest + " --device host",
           "moegate verify" + rest + cases + " --device host"};
 }
 
 StartingPoint suite_of_model(const StartOptions& options, const Registry& registry) {
-  const fs::path folder = options.dir.empty() ? "." : options.dir;
   const std::string text =
       suite_text(read_model(options.model), options.name, options.ranks, registry);
-  return {{{folder / (options.name + ".suite"), text}},
+  return {{{fs::path(options.folder()) / (options.name + ".suite"), text}},
           {},
-          suite_lines(options, folder, " --axis tokens=1")};
+          suite_lines(options, " --axis tokens=1")};
 }
 
 StartingPoint new_suite(const StartOptions& options, const Registry& registry) {
@@ -310,8 +307,7 @@ StartingPoint new_suite(const StartOptions& options, const Registry& registry) {
   Words words = words_of(options, sample);
   words["common"] = fmt::format("{}", fmt::join(common, "\n"));
   words["values"] = sample.suite_text(registry);
-  const fs::path folder = options.dir.empty() ? "." : options.dir;
-  return {files_of_template("suite", folder, words), {}, suite_lines(options, folder, "")};
+  return {files_of_template("suite", options.folder(), words), {}, suite_lines(options, "")};
 }
 
 /// Writes nothing yet. Throws Error(usage) for a name that the registry has already, an unknown
