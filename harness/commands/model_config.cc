@@ -11,6 +11,7 @@
 #include "harness/base/error.h"
 #include "harness/base/files.h"
 #include "harness/base/formats.h"
+#include "harness/commands/templates.h"
 
 namespace moegate {
 namespace {
@@ -19,55 +20,14 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using Names = std::vector<std::string>;
 
-/// What a kind of model calls its numbers, and how it chooses experts where no field says so.
-struct Family {
-  Names types;  // values of model_type
-  Names experts, topk;
-  enum class Router { by_fields, sigmoid, softmax, of_chosen, on_input } router = Router::by_fields;
-};
-
-const std::vector<Family>& families() {
-  static const std::vector<Family> all = {
-      {{"deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2"},
-       {"n_routed_experts"},
-       {"num_experts_per_tok"}},
-      {{"glm4_moe", "glm4v_moe", "glm4v_moe_text"},
-       {"n_routed_experts"},
-       {"num_experts_per_tok"},
-       Family::Router::sigmoid},
-      {{"qwen2_moe", "qwen3_moe", "qwen3_next", "qwen3_vl_moe_text", "qwen3_5_moe",
-        "qwen3_5_moe_text"},
-       {"num_experts"},
-       {"num_experts_per_tok"}},
-      {{"gpt_oss"},
-       {"num_local_experts"},
-       {"num_experts_per_tok", "experts_per_token"},
-       Family::Router::of_chosen},
-      {{"mixtral"}, {"num_local_experts"}, {"num_experts_per_tok"}, Family::Router::softmax},
-      // Also of M2, which says by fields that it is none of softmax.
-      {{"minimax", "minimax_m1", "minimax_m2", "minimax_text_01"},
-       {"num_local_experts"},
-       {"num_experts_per_tok"},
-       Family::Router::softmax},
-      {{"hunyuan", "hunyuan_moe", "hunyuan_v1_moe"},
-       {"num_experts"},
-       {"moe_topk"},
-       Family::Router::softmax},
-      {{"llama4", "llama4_text"},
-       {"num_local_experts"},
-       {"num_experts_per_tok"},
-       Family::Router::on_input}};
-  return all;
-}
-
-/// Of a type that is none of them: every name that one of them uses, and of the others that are
-/// common.
-const Family& unknown_family() {
-  static const Family all = {
-      {},
-      {"n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts"},
-      {"num_experts_per_tok", "experts_per_token", "moe_topk", "top_k_experts", "moe_k"}};
-  return all;
+/// Of templates/model/families.ini: what a type of model calls its numbers, and how it chooses
+/// experts where no field says so. The last one has no types and is any other's.
+IniSection family_of(const std::string& type) {
+  constexpr const char* kFamilies = "model/families.ini";
+  std::vector<IniSection> all = parse_ini(kFamilies, template_text(kFamilies)).sections;
+  return *std::find_if(all.begin() + 1, all.end() - 1, [&](const IniSection& family) {
+    return std::ranges::count(family.find("types")->values, type) > 0;
+  });
 }
 
 class ConfigFile {
@@ -80,10 +40,8 @@ class ConfigFile {
       if (text_.is_null() && part != nullptr && part->is_object()) text_ = *part;
     }
     type_ = text("model_type");
-    family_ = &unknown_family();
-    for (const Family& family : families()) {
-      if (std::ranges::count(family.types, type_) > 0) family_ = &family;
-    }
+    family_ = family_of(type_);
+    if (const IniEntry* router = family_.find("router")) router_ = router->values[0];
   }
 
   MoeModel read() const;
@@ -133,6 +91,7 @@ class ConfigFile {
     return list != nullptr && std::ranges::count(*list, json(layer)) > 0;
   }
 
+  bool is_known() const { return family_.find("types") != nullptr; }
   Stated one_of(const char* what, const Names& names, int layer) const;
   Stated width(int layer) const;
   bool is_moe(int layer) const;
@@ -149,7 +108,8 @@ class ConfigFile {
   std::string path_;
   json whole_, text_;
   std::string type_;
-  const Family* family_;
+  IniSection family_;
+  std::string router_;  // empty: by fields
 };
 
 // --- numbers of layers
@@ -195,8 +155,8 @@ bool ConfigFile::is_moe(int layer) const {
 
 MoeLayers ConfigFile::numbers(int layer, MoeModel& model) const {
   MoeLayers layers;
-  layers.experts = one_of("number of experts", family_->experts, layer);
-  layers.topk = one_of("number of experts of a token", family_->topk, layer);
+  layers.experts = one_of("number of experts", family_.find("experts")->values, layer);
+  layers.topk = one_of("number of experts of a token", family_.find("topk")->values, layer);
   layers.inter = width(layer);
   layers.shared = shared(layers.inter.value, layer, model);
   return layers;
@@ -229,7 +189,7 @@ void note_once(MoeModel& model, const std::string& note) {
 
 /// The field of one that is as wide as the others; else empty, and a note says what is there.
 std::string ConfigFile::shared(int64_t width, int layer, MoeModel& model) const {
-  if (family_->router == Family::Router::on_input) return "one, as every model of this type has";
+  if (router_ == "on_input") return "one, as every model of this type has";
   if (is_set("shared_expert_intermediate_size")) {
     note_once(model,
               "Its shared expert (shared_expert_intermediate_size) is gated, and stays a layer of "
@@ -282,20 +242,19 @@ std::vector<SuiteValue> ConfigFile::biased_sigmoid(const std::string& from) cons
 
 /// Empty where no operator does it, and a note says why.
 std::vector<SuiteValue> ConfigFile::router(MoeModel& model) const {
-  using R = Family::Router;
   const auto none = [&](const std::string& why) {
     model.notes.push_back("No section of its router: " + why);
     return std::vector<SuiteValue>();
   };
   const std::string method = text("topk_method"), scoring = text("scoring_func");
-  if (family_->router == R::on_input) {
+  if (router_ == "on_input") {
     return none("it takes the sigmoid of the logits, and its weights scale the experts' input");
   }
-  if (family_->router == R::of_chosen) {
+  if (router_ == "of_chosen") {
     model.notes.push_back("Only MXFP4 sections (-w4-) have its biases and swiglu_limit");
     return {{"scoring", "topk_softmax", "softmax over the chosen logits"}};
   }
-  if (family_->router == R::sigmoid) return biased_sigmoid("sigmoid and bias, as this type has");
+  if (router_ == "sigmoid") return biased_sigmoid("sigmoid and bias, as this type has");
   if (scoring == "sigmoid" || method == "noaux_tc") {
     if (method == "noaux_tc") return biased_sigmoid("topk_method");
     if (is_set("use_routing_bias")) return biased_sigmoid("scoring_func, use_routing_bias");
@@ -303,9 +262,9 @@ std::vector<SuiteValue> ConfigFile::router(MoeModel& model) const {
   }
   if (!scoring.empty() && scoring != "softmax") return none("scoring_func is " + scoring);
   if (method == "group_limited_greedy") return none("topk_method is " + method);
-  const char* known = family_ == &unknown_family() ? "assumed" : "as this type has";
+  const char* known = is_known() ? "as this type has" : "assumed";
   const SuiteValue softmax = {"scoring", "softmax", scoring.empty() ? known : "scoring_func"};
-  if (family_->router == R::softmax) return {softmax, {"renorm", "1", known}};
+  if (router_ == "softmax") return {softmax, {"renorm", "1", known}};
   return {softmax, renorm()};
 }
 
@@ -334,7 +293,7 @@ MoeModel ConfigFile::read() const {
   model.type = type_;
   model.layers = layers(model);
   model.hidden = one_of("hidden size", {"hidden_size"}, 0);
-  if (family_ == &unknown_family()) {
+  if (!is_known()) {
     model.notes.insert(
         model.notes.begin(),
         fmt::format("The model_type '{}' is unknown here: fields were found by name, "
@@ -344,7 +303,7 @@ MoeModel ConfigFile::read() const {
   model.router = router(model);
   model.scale = scale();
   if (!model.router.empty()) {
-    const bool bf16 = family_->router == Family::Router::of_chosen;
+    const bool bf16 = router_ == "of_chosen";
     model.router.push_back({"dtype", bf16 ? "bf16" : "fp32", "of the logits; no field says so"});
   }
   model.fp8 = is_fp8(model);
