@@ -13,10 +13,6 @@
 namespace moegate {
 namespace {
 
-std::string trimmed_dashes(const std::string& typed) {
-  return typed.substr(std::min(typed.size(), typed.find_first_not_of('-')));
-}
-
 /// Whether Boost's text about an argument would never end: it replaces %value% and its like in its
 /// messages by what was typed as long as there are any, and what was typed may be one.
 bool holds_placeholder(const std::string& arg) {
@@ -29,12 +25,11 @@ std::string meant_option(const po::error& error, const std::string& verb, const 
   const auto* unknown = dynamic_cast<const po::unknown_option*>(&error);
   if (unknown == nullptr) return error.what();
   const std::string typed = unknown->get_option_name();
-  const std::string moved = moved_flag(verb, trimmed_dashes(typed));
+  const std::string moved =
+      moved_flag(verb, typed.substr(std::min(typed.size(), typed.find_first_not_of('-'))));
   if (!moved.empty()) return moved;
   std::vector<std::string> known;
-  for (const Flags::Group& group : flags.groups()) {
-    for (const Flag& flag : group.flags) known.push_back(fmt::format("--{}", flag.text.name));
-  }
+  for (const Flag& flag : flags.all()) known.push_back(fmt::format("--{}", flag.text.name));
   return error.what() + did_you_mean(typed, known);
 }
 
@@ -172,10 +167,8 @@ Flags& Flags::replace(const Flag& flag) {
 }
 
 const Flag* Flags::find(std::string_view name) const {
-  for (const Group& group : groups_) {
-    for (const Flag& flag : group.flags) {
-      if (flag.text.name == name) return &flag;
-    }
+  for (const Flag& flag : all()) {
+    if (flag.text.name == name) return &flag;
   }
   return nullptr;
 }

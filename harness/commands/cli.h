@@ -9,6 +9,7 @@
 #include <concepts>
 #include <functional>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <string>
 #include <vector>
@@ -45,6 +46,8 @@ class Flags {
     std::vector<Flag> flags;
   };
   const std::vector<Group>& groups() const { return groups_; }
+  /// The flags of all groups.
+  auto all() const { return groups_ | std::views::transform(&Group::flags) | std::views::join; }
   /// Null where there is none of this name, which has no dashes.
   const Flag* find(std::string_view name) const;
 

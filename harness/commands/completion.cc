@@ -14,9 +14,7 @@ namespace {
 
 WordList flag_names(const Flags& flags) {
   WordList names = {"--help"};
-  for (const Flags::Group& group : flags.groups()) {
-    for (const Flag& flag : group.flags) names.push_back(fmt::format("--{}", flag.text.name));
-  }
+  for (const Flag& flag : flags.all()) names.push_back(fmt::format("--{}", flag.text.name));
   return names;
 }
 
