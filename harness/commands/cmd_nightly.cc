@@ -85,15 +85,10 @@ std::optional<NightlyCommand> read_nightly(const Args& args) {
   command.waivers = use_records(night.rules, baselines, waivers);
   night.rules.baselines.candidates = night.out + "/candidate";
   night.rules.limits = [limits](Backend backend) { return limits.of(backend); };
-  command.publish.report = night.out + "/report.md";
-  command.publish.junit = night.out + "/junit.xml";
-  command.publish.verdict = night.out + "/verdict.json";
+  command.publish.outputs = {{".md", night.out + "/report.md"},
+                             {".xml", night.out + "/junit.xml"},
+                             {".json", night.out + "/verdict.json"}};
   return command;
-}
-
-void make_out(const NightlyCommand& command) {
-  make_results_folder(command.night.out);
-  check_output(*command.publish.verdict);
 }
 
 void refuse_beside_another(const FileLock& lock, const std::string& out) {
@@ -105,10 +100,10 @@ void refuse_beside_another(const FileLock& lock, const std::string& out) {
 }
 
 /// An earlier night's verdict must not be taken for this one's.
-void remove_verdict(const NightlyCommand& command) {
+void remove_verdict(const std::string& path) {
   std::error_code error;
-  fs::remove(*command.publish.verdict, error);
-  if (error) usage_error("{}: {}", *command.publish.verdict, error.message());
+  fs::remove(path, error);
+  if (error) usage_error("{}: {}", path, error.message());
 }
 
 std::string build_commit(const std::string& commit, double seconds) {
@@ -162,10 +157,12 @@ void write_pages(const NightlyCommand& command) {
 int cmd_nightly(const Args& args) {
   auto command = read_nightly(args);
   if (!command) return 0;
-  make_out(*command);
+  const std::string verdict = command->publish.outputs.at(".json");
+  make_results_folder(command->night.out);
+  check_output(verdict);
   const FileLock lock(command->night.out + "/.lock");
   refuse_beside_another(lock, command->night.out);
-  remove_verdict(*command);
+  remove_verdict(verdict);
   const Deadline end(command->night.budget());
   const Finished doctor = run_doctor(command->night.device, command->night.db());
   write_output(command->night.out + "/doctor.md", doctor.out);

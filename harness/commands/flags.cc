@@ -204,20 +204,16 @@ namespace {
 /// The kind of a file follows from its name. Throws Error(usage) for another ending.
 void add_output(PublishOptions& publish, const std::string& path) {
   const std::string ending = std::filesystem::path(path).extension().string();
-  const auto set = [&](std::optional<std::string>& field) {
-    if (field) {
-      usage_error("--out {} and --out {}: both are {} files; keep one", *field, path, ending);
-    }
-    output(field)(path);
-  };
-  if (ending == ".md") return set(publish.report);
-  if (ending == ".html") return set(publish.page);
-  if (ending == ".xml") return set(publish.junit);
-  if (ending == ".json") return set(publish.verdict);
-  usage_error(
-      "--out {}: the ending says what is written; use .md (report), .html (report with charts), "
-      ".xml (JUnit) or .json (verdict)",
-      path);
+  if (ending != ".md" && ending != ".html" && ending != ".xml" && ending != ".json") {
+    usage_error(
+        "--out {}: the ending says what is written; use .md (report), .html (report with charts), "
+        ".xml (JUnit) or .json (verdict)",
+        path);
+  }
+  const auto [first, is_new] = publish.outputs.try_emplace(ending, path);
+  if (!is_new)
+    usage_error("--out {} and --out {}: both are {} files; keep one", first->second, path, ending);
+  check_output(path);
 }
 
 }  // namespace

@@ -125,7 +125,7 @@ GateReport report_of(Store& store, const std::string& db, Verdict verdict) {
 
 void publish(Store& store, const GateReport& report, const PublishOptions& options) {
   const Page page = gate_page(report);
-  const bool wants_json = options.verdict || options.format == Format::json;
+  const bool wants_json = options.outputs.contains(".json") || options.format == Format::json;
   const std::string json = wants_json ? verdict_json(report) : "";
   std::exception_ptr first;
   // An output that cannot be written must not take the others along.
@@ -143,15 +143,15 @@ void publish(Store& store, const GateReport& report, const PublishOptions& optio
     fmt::print("{}", verdict_text(report, page, json, options.format));
     std::fflush(stdout);
   });
-  if (options.report) {
-    try_to([&] { write_output(*options.report, to_markdown(page, kAnyBytes)); });
-  }
-  if (options.page) {
-    try_to([&] { write_output(*options.page, verdict_html(report)); });
-  }
-  if (options.junit) try_to([&] { write_output(*options.junit, junit_xml(report)); });
+  const auto write = [&](const char* ending, const auto& text) {
+    const auto path = options.outputs.find(ending);
+    if (path != options.outputs.end()) try_to([&] { write_output(path->second, text()); });
+  };
+  write(".md", [&] { return to_markdown(page, kAnyBytes); });
+  write(".html", [&] { return verdict_html(report); });
+  write(".xml", [&] { return junit_xml(report); });
   if (options.github) try_to([&] { publish_to_github(report); });
-  if (options.verdict) try_to([&] { write_output(*options.verdict, json); });
+  write(".json", [&] { return json; });
   if (first) std::rethrow_exception(first);
 }
 

@@ -2,7 +2,7 @@
 // What commands print: pages, the end of a run, and what gate, ab and nightly do with a verdict.
 #pragma once
 
-#include <optional>
+#include <map>
 #include <string>
 
 #include "harness/base/table.h"
@@ -13,11 +13,11 @@
 
 namespace moegate {
 
-/// Where a verdict goes beside standard output and the store; a file that is not named is not
-/// written.
+/// Where a verdict goes beside standard output and the store.
 struct PublishOptions {
   Format format = Format::text;  // of standard output
-  std::optional<std::string> report, page, junit, verdict;
+  /// Files by their endings: .md (report), .html (page), .xml (JUnit), .json (verdict).
+  std::map<std::string, std::string> outputs = {};
   bool github = false;
 };
 
