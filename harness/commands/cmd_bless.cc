@@ -52,7 +52,7 @@ std::optional<BlessCommand> read_bless(const Args& args) {
   Flags kernels("Or the resources of kernels");
   kernels.add(flag("resources", command.resources,
                    "write CLASS/resources.tsv, of the program's kernels, and the ledger"));
-  kernels.add(program_flag(command.of_kernels)).add(class_flag(command.of_kernels));
+  kernels.add(flag("program", command.of_kernels.program)).add(class_flag(command.of_kernels));
   kernels.add(module_flag(command.of_kernels.modules));
   flags.add(kernels);
   std::set<std::string> given;

@@ -64,7 +64,7 @@ Flags gate_flags(GateCommand& command, std::optional<std::string>& baselines,
   resources.add(flag("resources", command.resources,
                      "compare with CLASS/resources.tsv; exit 10 if a kernel is worse, 13 if it "
                      "changed otherwise"));
-  resources.add(program_flag(kernels)).add(class_flag(kernels));
+  resources.add(flag("program", kernels.program)).add(class_flag(kernels));
   resources.add(
       flag("variant", kernels.variant, "only kernels whose name, file or variant matches"));
   return flags.add(resources);

@@ -226,7 +226,7 @@ int cmd_list(const Args& args) {
   more.add(flag("db", command.db, "the store, for runs and shapes of launches"));
   more.add(format_flag(command.format)).add(flag("waivers", command.waivers));
   Flags kernels("Of resources");
-  kernels.add(program_flag(command.kernels)).add(class_flag(command.kernels));
+  kernels.add(flag("program", command.kernels.program)).add(class_flag(command.kernels));
   kernels.add(flag("run", command.run, "take shapes of launches from these runs: R,R"));
   kernels.add(
       flag("baselines", baselines, "folder of baselines, which also list shapes of launches"));

@@ -207,10 +207,6 @@ void ResourcesCommand::take(const std::set<std::string>& given, const std::strin
   if (given.contains("run") || given.contains("db")) runs = parse_list("--run", run);
 }
 
-Flag program_flag(ResourcesCommand& command) {
-  return flag("program", command.program);
-}
-
 Flag class_flag(ResourcesCommand& command) {
   return flag("class", command.klass, "class of devices: its limits, and its folder of baselines");
 }

@@ -32,7 +32,6 @@ struct ResourcesCommand {
             const std::optional<std::string>& typed);
 };
 
-Flag program_flag(ResourcesCommand& command);
 Flag class_flag(ResourcesCommand& command);
 
 /// Prints a row for each kernel. Each returns the exit code; throw Error(usage) for a class of
