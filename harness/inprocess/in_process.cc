@@ -22,9 +22,8 @@ std::string variant_of(const json& question) {
 
 /// A part of a key, without what ends one.
 std::string part_of_key(std::string text) {
-  for (char& c : text) {
-    if (c == ',' || c == ' ' || c == '\t' || c == '\n') c = '_';
-  }
+  const auto ends = [](char c) { return c == ',' || c == ' ' || c == '\t' || c == '\n'; };
+  std::ranges::replace_if(text, ends, '_');
   return text;
 }
 
@@ -78,14 +77,6 @@ Registry registry_of(const Case& c, Backend backend, CallersMemory& memory, cons
   registry.variants.push_back(std::move(variant));
   sort_and_check(registry);
   return registry;
-}
-
-Sampling sampling_of(const json& question) {
-  Sampling sampling;
-  sampling.min_samples = question.at("min_samples");
-  sampling.max_samples = question.at("max_samples");
-  sampling.budget_s = question.at("budget_s");
-  return sampling;
 }
 
 bool has_truth(const json& question) {
@@ -151,12 +142,13 @@ json InProcess::bench(const json& question, moegate_launch launch, void* user) {
   Result result = bench.verify(variant);
   std::string note;
   if (result.status == Status::ok && timed) {
-    Conditions conditions;
-    conditions.cache = cache_of(c);
-    conditions.launch = launch_of(c);
+    const Sampling sampling{.min_samples = question.at("min_samples"),
+                            .max_samples = question.at("max_samples"),
+                            .budget_s = question.at("budget_s")};
     const Timing timing = open_timer(question.at("timer"));
     note = timing.note;
-    bench.measure(variant, *timing.timer, conditions, sampling_of(question), result);
+    bench.measure(variant, *timing.timer, {.cache = cache_of(c), .launch = launch_of(c)}, sampling,
+                  result);
   }
   const bool verified = has_truth(question) && result.measured();
   result.metrics.push_back({.name = kVerifiedMetric, .unit = "", .value = verified ? 1.0 : 0.0});
