@@ -2,15 +2,13 @@
 #include "harness/commands/resources.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <map>
-#include <memory>
 
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
 #include "harness/base/files.h"
+#include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "harness/baseline/bless.h"
 #include "harness/baseline/find_baseline.h"
@@ -27,11 +25,9 @@
 namespace moegate {
 
 std::string author() {
-  const std::unique_ptr<FILE, int (*)(FILE*)> git(popen("git config user.name 2>/dev/null", "r"),
-                                                  pclose);
-  std::array<char, 256> line{};
-  std::string name = git && fgets(line.data(), line.size(), git.get()) ? line.data() : "";
-  while (!name.empty() && name.back() == '\n') name.pop_back();
+  // By a shell, because there may be no git.
+  const Finished git = run_program({"sh", "-c", "git config user.name"}, Output::capture);
+  const std::string name = git.out.substr(0, git.out.find('\n'));
   if (!name.empty()) return name;
   const char* user = std::getenv("USER");
   return user ? user : "unknown";
