@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate nightly: the perf gate. What a night is stands in night/night.cc; here its files and
 // its lines are written.
+#include <fmt/chrono.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,13 +39,6 @@ struct NightlyCommand {
   std::string waivers;  // the file; empty: there is none
 };
 
-/// 20261122: every night draws something else, and who reads its report knows what.
-uint64_t number_of(std::chrono::year_month_day day) {
-  constexpr unsigned kYear = 10000, kMonth = 100;
-  return static_cast<unsigned>(static_cast<int>(day.year())) * kYear +
-         static_cast<unsigned>(day.month()) * kMonth + static_cast<unsigned>(day.day());
-}
-
 std::optional<NightlyCommand> read_nightly(const Args& args) {
   NightlyCommand command;
   NightOptions& night = command.night;
@@ -56,7 +50,8 @@ std::optional<NightlyCommand> read_nightly(const Args& args) {
     at_least("--budget", night.budget_s, 1);
   };
   night.device = "auto";
-  night.sample_seed = number_of(today());
+  // 20261122: every night draws something else, and who reads its report knows what.
+  night.sample_seed = *parse_number<uint64_t>(fmt::format("{:%Y%m%d}", today()));
   Flags flags;
   flags.add(flag("suite", night.suites));
   flags.add(sample_seed_flag(night.sample_seed, "date"));
