@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <map>
+
 #include "harness/base/escape.h"
 #include "harness/base/notes.h"
 #include "harness/baseline/bless.h"
@@ -26,16 +28,12 @@ struct BlessCommand {
 
 /// What a baseline is refused for unless it is accepted.
 void accept(const std::string& list, BlessOptions& options) {
+  const std::map<std::string, bool*> known = {{"dirty", &options.allow_dirty},
+                                              {"creep", &options.accept_creep},
+                                              {"conditions", &options.new_conditions}};
   for (const std::string& what : parse_list("--accept", list)) {
-    if (what == "dirty") {
-      options.allow_dirty = true;
-    } else if (what == "creep") {
-      options.accept_creep = true;
-    } else if (what == "conditions") {
-      options.new_conditions = true;
-    } else {
-      usage_error("--accept '{}'; use dirty, creep or conditions", what);
-    }
+    if (!known.contains(what)) usage_error("--accept '{}'; use dirty, creep or conditions", what);
+    *known.at(what) = true;
   }
 }
 

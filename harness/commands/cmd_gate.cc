@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "harness/base/environment.h"
+#include "harness/base/text.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
@@ -30,10 +31,8 @@ struct GateCommand {
 
 /// Whether it is one of out/artifacts, as keep_program() names them.
 bool is_named_by_hash(const fs::path& program) {
-  constexpr size_t kHash = 32;
   const std::string folder = fs::absolute(program).parent_path().parent_path().filename();
-  return folder.size() == kHash &&
-         folder.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return compile_pattern("", "[0-9a-f]{32}").matches(folder);
 }
 
 Flags gate_flags(GateCommand& command, std::optional<std::string>& baselines,

@@ -2,7 +2,6 @@
 #include "harness/commands/completion.h"
 
 #include <algorithm>
-#include <cctype>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -90,12 +89,9 @@ Asked with_typed(Asked asked, const std::string& before, const std::string& type
 
 /// Where the word of a key begins that ends a regular expression.
 size_t last_word(const std::string& pattern) {
-  const auto is_of_word = [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("_-=:.").find(static_cast<char>(c)) < 5;
-  };
-  size_t begin = pattern.size();
-  while (begin > 0 && is_of_word(pattern[begin - 1])) --begin;
-  return begin;
+  constexpr const char* kOfWord =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-=:.";
+  return pattern.find_last_not_of(kOfWord) + 1;  // npos + 1 is 0
 }
 
 /// A parameter's name, or, behind it and '=', one of its values: the last one of --axis tokens=1,8.
