@@ -164,13 +164,17 @@ void read_rounds(const std::string& text, ReplayPlan& plan) {
   within("--rounds, extension:", plan.extra_rounds, 0, kMostRounds);
 }
 
-/// What was typed of the sides.
-struct TypedSides {
-  std::vector<std::string> base, head, variants;
+struct TypedAb {
+  AbCommand command;
+  std::vector<std::string> base, head, variants;  // of the sides
   bool measure_identical = false;
+  Commits commits;
+  std::set<std::string> given;  // flags
 };
 
-Flags ab_flags(AbOptions& ab, TypedSides& typed, Commits& commits) {
+Flags ab_flags(TypedAb& typed) {
+  AbOptions& ab = typed.command.ab;
+  Commits& commits = typed.commits;
   Flags flags("What to compare");
   flags.add(flag("base", typed.base)).add(flag("head", typed.head));
   flags.add(flag("repo", commits.repo)).add(flag("build", commits.build));
@@ -227,28 +231,20 @@ std::optional<Project> project_of(const Project& project, const char* flag,
   return parse_project(file.out, project.file);
 }
 
-struct TypedAb {
-  AbCommand command;
-  TypedSides sides;
-  Commits commits;
-  std::set<std::string> given;  // flags
-};
-
 /// False after help was printed.
-bool parse_ab(const Args& args, const Project& project, TypedAb& all) {
-  AbOptions& ab = all.command.ab;
-  TypedSides& typed = all.sides;
-  Commits& commits = all.commits;
+bool parse_ab(const Args& args, const Project& project, TypedAb& typed) {
+  AbOptions& ab = typed.command.ab;
+  Commits& commits = typed.commits;
   ab.base.label = "base";
   ab.head.label = "head";
-  Flags flags = ab_flags(ab, typed, commits);
+  Flags flags = ab_flags(typed);
   flags.add(selection_flags(ab.run)).add(measuring_flags(ab.run));
-  flags.add(judging_flags(all.command.judging, kFailOnOfAb));
+  flags.add(judging_flags(typed.command.judging, kFailOnOfAb));
   Flags why("Why");
-  flags.add(why.add(why_flag(all.command.why)));
+  flags.add(why.add(why_flag(typed.command.why)));
   flags.replace(flag("variant", typed.variants, "only variants whose name matches"));
   if (!parse("ab", flags, args,
-             {{"BASE", po::value(&commits.base)}, {"HEAD", po::value(&commits.head)}}, &all.given,
+             {{"BASE", po::value(&commits.base)}, {"HEAD", po::value(&commits.head)}}, &typed.given,
              &project)) {
     return false;
   }
@@ -285,7 +281,6 @@ std::optional<AbCommand> read_ab(const Args& args) {
     all = of_commits(args, project, all.commits);
   AbCommand& command = all.command;
   AbOptions& ab = command.ab;
-  const TypedSides& typed = all.sides;
   const Commits& commits = all.commits;
   if (commits.repo) {
     use_commits(commits, ab);
@@ -296,9 +291,9 @@ std::optional<AbCommand> read_ab(const Args& args) {
   }
   const bool is_pair = !ab.base.variant.empty();
   // Variants of one folder share their host code's hash, and a pair is asked about for its numbers.
-  ab.trust_code = !is_pair && !typed.measure_identical;
-  use_environments(ab, project.out(), typed.measure_identical);
-  check_ab(ab, typed.variants);
+  ab.trust_code = !is_pair && !all.measure_identical;
+  use_environments(ab, project.out(), all.measure_identical);
+  check_ab(ab, all.variants);
   // Two variants are two codes, whatever their hashes say: what noise hides is undecided (20).
   if (is_pair && command.judging.fail_on.changed) command.judging.fail_on.inconclusive = true;
   // Set by ci/ab, whose commits are what a reader can repeat.
