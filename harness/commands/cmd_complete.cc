@@ -27,18 +27,7 @@ WordList verb_names() {
   return names;
 }
 
-WordList suite_names() {
-  WordList names;
-  for (const auto& [name, about] : list_suites()) names.push_back(name);
-  return names;
-}
-
-WordList operator_names() {
-  WordList names;
-  for (const OpEntry& op : own_registry().ops) names.push_back(op.name);
-  return names;
-}
-
+/// Each once.
 WordList variant_names() {
   std::set<std::string> names;
   for (const Variant& variant : own_registry().variants) {
@@ -128,22 +117,24 @@ WordList case_words(const Asked& asked, const WordList& words) {
 }
 
 WordList candidates(const Asked& asked, const WordList& words) {
+  WordList names;
   switch (asked.wanted) {
     case ValueKind::choice:
       return asked.words;
     case ValueKind::suite:
-      return suite_names();
+      for (const auto& [name, about] : list_suites()) names.push_back(name);
+      return names;
     case ValueKind::op:
-      return operator_names();
+      for (const OpEntry& op : own_registry().ops) names.push_back(op.name);
+      return names;
     case ValueKind::variant:
       return variant_names();
     case ValueKind::run:
       return run_names(value_of("--db", words).value_or(nearest_store().path));
-    case ValueKind::report: {
-      WordList names = report_names();
+    case ValueKind::report:
+      names = report_names();
       names.insert(names.end(), asked.words.begin(), asked.words.end());  // why, history
       return names;
-    }
     case ValueKind::axis:
     case ValueKind::filter:
       return case_words(asked, words);
