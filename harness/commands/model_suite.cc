@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "harness/base/error.h"
 #include "harness/base/formats.h"
 #include "harness/base/text.h"
 #include "harness/commands/templates.h"
@@ -260,12 +259,7 @@ std::string Writer::refusal(const Section& section) const {
   for (const SuiteValue& own : section.values) {
     c.params[own.key] = split_list(own.value).back();
   }
-  try {
-    op.validate(c);
-    return "";
-  } catch (const Error& e) {
-    return e.what();
-  }
+  return refusal_by(op, c);
 }
 
 }  // namespace

@@ -159,23 +159,15 @@ std::string tensors_text(const Problem& problem) {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
-bool takes(const OpEntry& op, Case c, const std::string& tokens) {
-  c.params["tokens"] = tokens;
-  try {
-    op.validate(c);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
 /// Those of a decode's and a prefill's counts that the operator takes, else the example's.
 std::string tokens_of(const OpEntry& op, const Case& example) {
   const auto own = example.params.find("tokens");
   if (own == example.params.end()) return "";
   std::vector<std::string> counts;
   for (const char* count : {"1", "8", "64"}) {
-    if (takes(op, example, count)) counts.emplace_back(count);
+    Case c = example;
+    c.params["tokens"] = count;
+    if (refusal_by(op, c).empty()) counts.emplace_back(count);
   }
   return counts.empty() ? own->second : fmt::format("{}", fmt::join(counts, ", "));
 }
@@ -188,6 +180,15 @@ size_t width_of(const std::vector<Param>& params) {
 }
 
 }  // namespace
+
+std::string refusal_by(const OpEntry& op, const Case& c) {
+  try {
+    op.validate(c);
+    return "";
+  } catch (const Error& e) {
+    return e.what();
+  }
+}
 
 std::string OpSample::params_text() const {
   const size_t width = width_of(op.params);

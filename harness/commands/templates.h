@@ -57,6 +57,9 @@ struct OpSample {
   std::string suite_text(const Registry& registry) const;
 };
 
+/// Why an operator does not take a case; empty where it does.
+std::string refusal_by(const OpEntry& op, const Case& c);
+
 /// Builds a problem of the operator on the host, from the case of the suite whose parameters differ
 /// most, so that a shape tells which they are. Throws Error(usage) for an unknown operator and a
 /// suite that has no case of it.
