@@ -115,9 +115,9 @@ class Bench {
   /// The variant with problems that have what it needs: workspace and packed weights. prepare()
   /// sees other activations than the launches, so that it cannot know their outputs.
   Subject subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets);
-  Checked launch_behind(uint8_t poison, const Variant& variant, Problem& problem);
+  void launch_behind(uint8_t poison, const Variant& variant, Problem& problem);
   /// launch_behind(), and what the launch cost as the process's first of the variant.
-  Checked launch_first(const Variant& variant, Problem& problem, Result& result);
+  void launch_first(const Variant& variant, Problem& problem, Result& result);
   /// One problem's part of verify().
   void verify(const Variant& variant, Problem& problem, Result& result);
   Subject yardstick();  // no variant on a GPU

@@ -91,41 +91,40 @@ Result Bench::verify_all(const Variant& variant) {
   return result;
 }
 
-Checked Bench::launch_behind(uint8_t poison, const Variant& variant, Problem& problem) {
+void Bench::launch_behind(uint8_t poison, const Variant& variant, Problem& problem) {
   problem.poison(poison);
   variant.launch(problem, {device_.stream(), device_.facts()});
   device_.synchronize();
-  return problem.check_with(variant.leeway);
 }
 
-Checked Bench::launch_first(const Variant& variant, Problem& problem, Result& result) {
-  problem.poison(Tensor::kPoisonByte);
+void Bench::launch_first(const Variant& variant, Problem& problem, Result& result) {
+  problem.poison();
   device_.synchronize();
   const auto before = loaded_modules();
   const double start = steady_seconds();
   variant.launch(problem, {device_.stream(), device_.facts()});
   device_.synchronize();
-  const double seconds = steady_seconds() - start;
+  result.metrics.push_back({kFirstCallMetric, "s", steady_seconds() - start});
   const auto after = loaded_modules();
-  const auto add = [&](const char* name, const char* unit, double value) {
-    result.metrics.push_back({.name = name, .unit = unit, .value = value});
-  };
-  add(kFirstCallMetric, "s", seconds);
-  if (before && after) {
-    add(kModulesMetric, "modules", static_cast<double>(after->count - before->count));
-    add(kModuleBytesMetric, "B", static_cast<double>(after->bytes - before->bytes));
-  }
-  return problem.check_with(variant.leeway);
+  if (!before || !after) return;
+  const auto modules = static_cast<double>(after->count - before->count);
+  const auto bytes = static_cast<double>(after->bytes - before->bytes);
+  result.metrics.push_back({kModulesMetric, "modules", modules});
+  result.metrics.push_back({kModuleBytesMetric, "B", bytes});
 }
 
 void Bench::verify(const Variant& variant, Problem& problem, Result& result) {
   const bool first = result.seeds.empty();
-  const bool compiles = is_compiled_at_launch(variant) && compiled_.insert(variant.name).second;
-  Checked checked = compiles ? launch_first(variant, problem, result)
-                             : launch_behind(Tensor::kPoisonByte, variant, problem);
+  if (is_compiled_at_launch(variant) && compiled_.insert(variant.name).second) {
+    launch_first(variant, problem, result);
+  } else {
+    launch_behind(Tensor::kPoisonByte, variant, problem);
+  }
+  Checked checked = problem.check_with(variant.leeway);
   // What is as it should be because it was never written, as an index of -1, is another byte now.
   if (first && std::ranges::all_of(checked.accuracy, &Accuracy::ok)) {
-    checked = launch_behind(kOtherPoisonByte, variant, problem);
+    launch_behind(kOtherPoisonByte, variant, problem);
+    checked = problem.check_with(variant.leeway);
   }
   const size_t set = result.seeds.size();
   result.seeds.push_back(summarise_outputs(seeds_[set], checked));
@@ -242,9 +241,7 @@ bool Bench::make_reference(const Variant& candidate) {
   // Whether it is right its own row says, and the truth of the rows in which it differs.
   compiled_.insert(candidate.name);
   const auto keep = [&](Problem& problem) {
-    problem.poison();
-    candidate.launch(problem, {device_.stream(), device_.facts()});
-    device_.synchronize();
+    launch_behind(Tensor::kPoisonByte, candidate, problem);
     spoilt_ = spoilt_ || !broken_guard(problem).empty();
     made.sets.push_back(keep_outputs(problem, candidate.leeway));
   };
@@ -434,9 +431,7 @@ void Bench::check_unseen(const Variant& variant, Result& result) {
     Problem& problem = *sets_[0];
     std::string fault;
     if (show_unseen(result)) {
-      problem.poison();
-      variant.launch(problem, {device_.stream(), device_.facts()});
-      device_.synchronize();
+      launch_behind(Tensor::kPoisonByte, variant, problem);
       fault = unseen_fault(variant);
     }
     problem.replace_activations(0);
