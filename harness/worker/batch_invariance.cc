@@ -79,15 +79,10 @@ class Question {
       batches += look_at(*size);
     }
     if (batches < 2) return {};
-    std::vector<Metric> metrics = {{.name = kInvarianceMetric,
-                                    .unit = "tokens",
-                                    .value = broken_ ? static_cast<double>(broken_->tokens) : 0}};
-    if (!broken_) return metrics;
-    metrics.push_back({.name = kBrokenPlaceMetric,
-                       .unit = "place",
-                       .value = static_cast<double>(broken_->place)});
-    metrics.push_back({.name = kBrokenShareMetric, .unit = "share", .value = broken_->share});
-    return metrics;
+    if (!broken_) return {{kInvarianceMetric, "tokens", 0}};
+    return {{kInvarianceMetric, "tokens", static_cast<double>(broken_->tokens)},
+            {kBrokenPlaceMetric, "place", static_cast<double>(broken_->place)},
+            {kBrokenShareMetric, "share", broken_->share}};
   }
 
  private:

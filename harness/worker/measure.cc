@@ -344,13 +344,11 @@ class Bench::Measurement {
     if (is_wrong()) return;
     result_.judged = session_->judged();
     result_.kernels = session_->kernels();
-    const auto add = [&](const char* name, const char* unit, double value) {
-      result_.metrics.push_back({.name = name, .unit = unit, .value = value});
-    };
-    if (session_->enqueue_ns() > 0) add("enqueue", "ns", session_->enqueue_ns());
+    std::vector<Metric>& metrics = result_.metrics;
+    if (session_->enqueue_ns() > 0) metrics.push_back({"enqueue", "ns", session_->enqueue_ns()});
     if (paired_.variant) result_.yardstick = paired_.variant->name;
-    add("launches_compared", "launches", static_cast<double>(watch_.compared()));
-    add("problem_sets", "sets", static_cast<double>(timed_.sets.size()));
+    metrics.push_back({"launches_compared", "launches", static_cast<double>(watch_.compared())});
+    metrics.push_back({"problem_sets", "sets", static_cast<double>(timed_.sets.size())});
   }
 
   /// Lowers the status of a result whose samples or whose machine cannot be trusted.
@@ -363,7 +361,7 @@ class Bench::Measurement {
     // process's life does not.
     static const Interference since_first_case;
     const double disturbed = std::max(interference_.share(), since_first_case.share());
-    result_.metrics.push_back({.name = "core_wait", .unit = "share", .value = disturbed});
+    result_.metrics.push_back({"core_wait", "share", disturbed});
     judge_interference(disturbed, result_);
   }
 

@@ -161,17 +161,16 @@ void Bench::check_again(size_t set, const Variant& variant, Result& result) {
     result.deterministic = false;
     fault = whole_fault(set);
   }
-  const auto bad = std::find_if(checked.accuracy.begin(), checked.accuracy.end(),
-                                [](const Accuracy& a) { return !a.ok; });
+  const auto bad = std::ranges::find(checked.accuracy, false, &Accuracy::ok);
   const std::string guard = broken_guard(*sets_[set]);
   if (bad != checked.accuracy.end()) {
-    reject("in timed launches: " + bad->why, checked.accuracy, result);
+    fault = bad->why;
   } else if (!guard.empty()) {
-    reject(fmt::format("in timed launches: wrote outside tensor '{}'", guard), checked.accuracy,
-           result);
-  } else if (!fault.empty()) {
-    reject("in timed launches: " + fault, checked.accuracy, result);
+    fault = fmt::format("wrote outside tensor '{}'", guard);
+  } else if (fault.empty()) {
+    return;
   }
+  reject("in timed launches: " + fault, checked.accuracy, result);
 }
 
 void Bench::check_again(const Subject& timed, Result& result) {
@@ -301,11 +300,8 @@ void Bench::note_compared(const std::vector<Accuracy>& checked, Result& result) 
   if (all == 0) return;
   for (const Accuracy& a : checked) sampled += static_cast<double>(a.elements);
   // Less than 1: no other variant runs this case.
-  result.metrics.push_back(
-      {.name = "outputs_compared", .unit = "share", .value = reference_ ? 1 : sampled / all});
-  if (reference_) {
-    result.metrics.push_back({.name = "whole_row", .unit = "error", .value = whole_row_});
-  }
+  result.metrics.push_back({"outputs_compared", "share", reference_ ? 1 : sampled / all});
+  if (reference_) result.metrics.push_back({"whole_row", "error", whole_row_});
 }
 
 // The part of Bench that launches on activations which the variant never saw.
@@ -408,8 +404,7 @@ bool Bench::show_unseen(Result& result) {
     if (device_.hash(tensor->data(), tensor->bytes()) != known->second) replaced += bytes;
   }
   const bool known = replaced > 0 && problem.find_truth();
-  result.metrics.push_back(
-      {.name = kUnseenMetric, .unit = "share", .value = known && all > 0 ? replaced / all : 0});
+  result.metrics.push_back({kUnseenMetric, "share", known ? replaced / all : 0});
   return replaced > 0;
 }
 
