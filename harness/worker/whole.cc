@@ -9,6 +9,7 @@
 
 #include "harness/base/stats.h"
 #include "harness/kernel/choice.h"
+#include "harness/kernel/object_code.h"
 #include "harness/kernel/random_fill.h"
 
 namespace moegate {
@@ -63,7 +64,6 @@ Tolerance allowed_apart(const Tolerance& out, const Tolerance& reference) {
 void judge_rows(const std::vector<RowDistance>& rows, int64_t width, const Tolerance& allowed,
                 WholeComparison& comparison) {
   comparison.rows = static_cast<int64_t>(rows.size());
-  comparison.elements = comparison.rows * width;
   comparison.ceiling = allowed.row;
   if (rows.empty()) return;
   std::vector<double> sizes, errors;
@@ -87,9 +87,6 @@ void judge_rows(const std::vector<RowDistance>& rows, int64_t width, const Toler
                     std::greater<>());
   for (size_t i = 0; i < shown; ++i) comparison.worst.push_back(std::get<2>(over[i]));
   comparison.worst_row = *std::ranges::max_element(errors);
-  const auto rank = static_cast<size_t>(std::ceil(0.999 * static_cast<double>(errors.size())));
-  std::ranges::nth_element(errors, errors.begin() + static_cast<std::ptrdiff_t>(rank) - 1);
-  comparison.row_p999 = errors[rank - 1];
 }
 
 std::vector<WholeComparison> compare_whole(const Problem& problem, const KeptOutputs& reference) {

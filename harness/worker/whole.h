@@ -27,10 +27,10 @@ KeptOutputs keep_outputs(Problem& problem, const Leeway& leeway);
 /// What the whole of one output is beside another variant's.
 struct WholeComparison {
   std::string output;
-  int64_t elements = 0, rows = 0;
+  int64_t rows = 0;
   int64_t rows_over = 0;  // beyond what two right outputs can be apart
   int64_t nonfinite = 0;  // elements
-  double worst_row = 0, row_p999 = 0, ceiling = 0;
+  double worst_row = 0, ceiling = 0;
   std::vector<int64_t> worst;  // up to kWorst rows beyond it, the worst first
 };
 constexpr size_t kWorst = 4;
