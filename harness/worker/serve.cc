@@ -9,6 +9,7 @@
 #include "harness/base/notes.h"
 #include "harness/device/nvml.h"
 #include "harness/device/open.h"
+#include "harness/kernel/object_code.h"
 #include "harness/kernel/tile_file.h"
 #include "harness/plugin/plugin.h"
 #include "harness/plugin/process_environment.h"

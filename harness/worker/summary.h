@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/values/device_facts.h"
 #include "harness/values/result.h"
 
 namespace moegate {
