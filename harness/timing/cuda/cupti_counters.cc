@@ -143,12 +143,19 @@ std::vector<double> CounterPlan::values(const std::vector<uint8_t>& data, size_t
 
 namespace {
 
-void initialize() {
+/// That of the thread. Starts the profiler, once in a process.
+CUcontext profiled_context() {
   static const CUptiResult result = [] {
     MOEGATE_COUNTER_PARAMS(params, CUpti_Profiler_Initialize_Params);
     return counter_cupti().cuptiProfilerInitialize(&params);
   }();
   require_counters(result, "starting the profiler");
+  CUcontext context = nullptr;
+  auto* current = of_driver<decltype(cuCtxGetCurrent)>("cuCtxGetCurrent", 12000);
+  if (!current || current(&context) != CUDA_SUCCESS || !context) {
+    throw Error(Exit::internal, "counters: no CUDA context is current");
+  }
+  return context;
 }
 
 std::string chip_of_current_device() {
@@ -173,33 +180,69 @@ std::vector<uint8_t> availability_of(CUcontext context) {
   return image;
 }
 
-}  // namespace
-
-class Counters::Session {
+/// The counters of the current context's device. One per process, and none beside activity records.
+class Counters {
  public:
-  CUcontext context = nullptr;
-  CUpti_RangeProfiler_Object* object = nullptr;
-
-  ~Session() {
-    if (!object) return;
-    MOEGATE_COUNTER_PARAMS(params, CUpti_RangeProfiler_Disable_Params);
-    params.pRangeProfilerObject = object;
-    counter_cupti().cuptiRangeProfilerDisable(&params);
-  }
-
-  void enable() {
+  /// Throws like CounterPlan, and Error(environment) without the right to read counters, naming the
+  /// remedy.
+  explicit Counters(const std::vector<std::string>& metrics)
+      : context_(profiled_context()),
+        plan_(chip_of_current_device(), metrics, availability_of(context_)) {
     MOEGATE_COUNTER_PARAMS(params, CUpti_RangeProfiler_Enable_Params);
-    params.ctx = context;
+    params.ctx = context_;
     require_counters(counter_cupti().cuptiRangeProfilerEnable(&params),
                      "enabling the range profiler");
-    object = params.pRangeProfilerObject;
+    object_ = params.pRangeProfilerObject;
+  }
+  ~Counters() {
+    MOEGATE_COUNTER_PARAMS(params, CUpti_RangeProfiler_Disable_Params);
+    params.pRangeProfilerObject = object_;
+    counter_cupti().cuptiRangeProfilerDisable(&params);
+  }
+  Counters(const Counters&) = delete;
+  Counters& operator=(const Counters&) = delete;
+
+  const CounterPlan& plan() const { return plan_; }
+
+  /// What is done in every pass. Nothing here waits but `wait`, for all that was enqueued.
+  struct Repeated {
+    std::function<void()> prepare, wait;        // not counted
+    std::vector<std::function<void()>> ranges;  // counted, each for itself
+  };
+  /// The values of plan().metrics(), for each of the ranges. A pass first does the ranges
+  /// uncounted: starting one empties the caches of instructions and constants, which warm launches
+  /// would find full.
+  std::vector<std::vector<double>> count(const Repeated& repeated) {
+    // With room for exactly as many, the last of three ranges is dropped.
+    const size_t room = 2 * repeated.ranges.size() + 2;
+    std::vector<uint8_t> data = make_room(room);
+    configure(data, room);
+    size_t passes = 0;
+    for (bool all = false; !all; ++passes) {
+      if (passes > plan_.passes()) {
+        throw Error(Exit::environment, "counters: the passes do not end");
+      }
+      start();
+      for (const auto& range : repeated.ranges) range();
+      repeated.prepare();
+      repeated.wait();
+      for (size_t i = 0; i < repeated.ranges.size(); ++i) {
+        push(i);
+        repeated.ranges[i]();
+        pop();
+      }
+      repeated.wait();
+      all = stop();
+    }
+    return decode(data, repeated.ranges.size());
   }
 
-  std::vector<uint8_t> room(const CounterPlan& plan, size_t ranges) const {
+ private:
+  std::vector<uint8_t> make_room(size_t ranges) const {
     std::vector<const char*> names;
-    for (const std::string& metric : plan.metrics()) names.push_back(metric.c_str());
+    for (const std::string& metric : plan_.metrics()) names.push_back(metric.c_str());
     MOEGATE_COUNTER_PARAMS(size, CUpti_RangeProfiler_GetCounterDataSize_Params);
-    size.pRangeProfilerObject = object;
+    size.pRangeProfilerObject = object_;
     size.pMetricNames = names.data();
     size.numMetrics = names.size();
     size.maxNumOfRanges = ranges;
@@ -208,7 +251,7 @@ class Counters::Session {
                      "making room for the counters");
     std::vector<uint8_t> data(size.counterDataSize);
     MOEGATE_COUNTER_PARAMS(init, CUpti_RangeProfiler_CounterDataImage_Initialize_Params);
-    init.pRangeProfilerObject = object;
+    init.pRangeProfilerObject = object_;
     init.counterDataSize = data.size();
     init.pCounterData = data.data();
     require_counters(counter_cupti().cuptiRangeProfilerCounterDataImageInitialize(&init),
@@ -216,11 +259,11 @@ class Counters::Session {
     return data;
   }
 
-  void configure(const CounterPlan& plan, std::vector<uint8_t>& data, size_t ranges) const {
+  void configure(std::vector<uint8_t>& data, size_t ranges) const {
     MOEGATE_COUNTER_PARAMS(params, CUpti_RangeProfiler_SetConfig_Params);
-    params.pRangeProfilerObject = object;
-    params.configSize = plan.image().size();
-    params.pConfig = plan.image().data();
+    params.pRangeProfilerObject = object_;
+    params.configSize = plan_.image().size();
+    params.pConfig = plan_.image().data();
     params.counterDataImageSize = data.size();
     params.pCounterDataImage = data.data();
     params.range = CUPTI_UserRange;
@@ -235,33 +278,32 @@ class Counters::Session {
 
   void start() const {
     MOEGATE_COUNTER_PARAMS(params, CUpti_RangeProfiler_Start_Params);
-    params.pRangeProfilerObject = object;
+    params.pRangeProfilerObject = object_;
     require_counters(counter_cupti().cuptiRangeProfilerStart(&params), "starting a pass");
   }
   void push(size_t number) const {
     const std::string name = std::to_string(number);
     MOEGATE_COUNTER_PARAMS(params, CUpti_RangeProfiler_PushRange_Params);
-    params.pRangeProfilerObject = object;
+    params.pRangeProfilerObject = object_;
     params.pRangeName = name.c_str();
     require_counters(counter_cupti().cuptiRangeProfilerPushRange(&params), "beginning a range");
   }
   void pop() const {
     MOEGATE_COUNTER_PARAMS(params, CUpti_RangeProfiler_PopRange_Params);
-    params.pRangeProfilerObject = object;
+    params.pRangeProfilerObject = object_;
     require_counters(counter_cupti().cuptiRangeProfilerPopRange(&params), "ending a range");
   }
   /// Whether it was the last pass.
   bool stop() const {
     MOEGATE_COUNTER_PARAMS(params, CUpti_RangeProfiler_Stop_Params);
-    params.pRangeProfilerObject = object;
+    params.pRangeProfilerObject = object_;
     require_counters(counter_cupti().cuptiRangeProfilerStop(&params), "ending a pass");
     return params.isAllPassSubmitted != 0;
   }
   /// Values of `ranges` ranges, which are named by their numbers.
-  std::vector<std::vector<double>> decode(const CounterPlan& plan, const std::vector<uint8_t>& data,
-                                          size_t ranges) const {
+  std::vector<std::vector<double>> decode(const std::vector<uint8_t>& data, size_t ranges) const {
     MOEGATE_COUNTER_PARAMS(params, CUpti_RangeProfiler_DecodeData_Params);
-    params.pRangeProfilerObject = object;
+    params.pRangeProfilerObject = object_;
     require_counters(counter_cupti().cuptiRangeProfilerDecodeData(&params),
                      "decoding the counters");
     MOEGATE_COUNTER_PARAMS(info, CUpti_RangeProfiler_GetCounterDataInfo_Params);
@@ -274,11 +316,9 @@ class Counters::Session {
                                                  info.numTotalRanges, ranges));
     }
     std::vector<std::vector<double>> values(ranges);
-    for (size_t i = 0; i < ranges; ++i) values.at(number_of(data, i)) = plan.values(data, i);
+    for (size_t i = 0; i < ranges; ++i) values.at(number_of(data, i)) = plan_.values(data, i);
     return values;
   }
-
- private:
   static size_t number_of(const std::vector<uint8_t>& data, size_t range) {
     MOEGATE_COUNTER_PARAMS(params, CUpti_RangeProfiler_CounterData_GetRangeInfo_Params);
     params.pCounterDataImage = data.data();
@@ -292,75 +332,14 @@ class Counters::Session {
       throw Error(Exit::environment, "counters: a range has another name than was given");
     return *number;
   }
+
+  const CUcontext context_;
+  const CounterPlan plan_;
+  CUpti_RangeProfiler_Object* object_ = nullptr;
 };
 
-Counters::Counters(const std::vector<std::string>& metrics) : session_(new Session) {
-  initialize();
-  auto* current = of_driver<decltype(cuCtxGetCurrent)>("cuCtxGetCurrent", 12000);
-  if (!current || current(&session_->context) != CUDA_SUCCESS || !session_->context) {
-    throw Error(Exit::internal, "counters: no CUDA context is current");
-  }
-  plan_ = std::make_unique<CounterPlan>(chip_of_current_device(), metrics,
-                                        availability_of(session_->context));
-  session_->enable();
-}
-
-Counters::~Counters() = default;
-
-std::vector<std::vector<double>> Counters::count(const Repeated& repeated) {
-  // With room for exactly as many, the last of three ranges is dropped.
-  const size_t room = 2 * repeated.ranges.size() + 2;
-  std::vector<uint8_t> data = session_->room(*plan_, room);
-  session_->configure(*plan_, data, room);
-  size_t passes = 0;
-  for (bool all = false; !all; ++passes) {
-    if (passes > plan_->passes()) throw Error(Exit::environment, "counters: the passes do not end");
-    session_->start();
-    for (const auto& range : repeated.ranges) range();
-    repeated.prepare();
-    repeated.wait();
-    for (size_t i = 0; i < repeated.ranges.size(); ++i) {
-      session_->push(i);
-      repeated.ranges[i]();
-      session_->pop();
-    }
-    repeated.wait();
-    all = session_->stop();
-  }
-  return session_->decode(*plan_, data, repeated.ranges.size());
-}
-
-#else
-
-struct CounterPlan::Host {};
-class Counters::Session {};
-
-CounterPlan::CounterPlan(const std::string&, const std::vector<std::string>&,
-                         const std::vector<uint8_t>&) {
-  throw Error(
-      Exit::environment,
-      fmt::format("counters cannot be read: this moegate was built with CUDA {}.{}; build it "
-                  "with 12.6 or later",
-                  CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10));
-}
-CounterPlan::~CounterPlan() = default;
-std::vector<double> CounterPlan::values(const std::vector<uint8_t>&, size_t) const {
-  return {};
-}
-Counters::Counters(const std::vector<std::string>& metrics)
-    : plan_(std::make_unique<CounterPlan>("", metrics)) {}
-Counters::~Counters() = default;
-std::vector<std::vector<double>> Counters::count(const Repeated&) {
-  return {};
-}
-
-#endif
-
-// Task::counters: every pass makes cold, then counts one launch on the first problem set. Other
-// sets have other inputs, whose counts would not belong together.
-
-namespace {
-
+/// Task::counters: every pass makes cold, then counts one launch on the first problem set. Other
+/// sets have other inputs, whose counts would not belong together.
 class CounterProfiler final : public Profiler {
  public:
   CounterProfiler(Device& device, const Profiling& profiling)
@@ -434,5 +413,29 @@ class CounterProfiler final : public Profiler {
 std::unique_ptr<Profiler> make_counter_profiler(Device& device, const Profiling& profiling) {
   return std::make_unique<CounterProfiler>(device, profiling);
 }
+
+#else
+
+struct CounterPlan::Host {};
+
+CounterPlan::CounterPlan(const std::string&, const std::vector<std::string>&,
+                         const std::vector<uint8_t>&) {
+  throw Error(
+      Exit::environment,
+      fmt::format("counters cannot be read: this moegate was built with CUDA {}.{}; build it "
+                  "with 12.6 or later",
+                  CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10));
+}
+CounterPlan::~CounterPlan() = default;
+std::vector<double> CounterPlan::values(const std::vector<uint8_t>&, size_t) const {
+  return {};
+}
+
+std::unique_ptr<Profiler> make_counter_profiler(Device&, const Profiling& profiling) {
+  CounterPlan("", profiling.metrics);
+  return nullptr;
+}
+
+#endif
 
 }  // namespace moegate
