@@ -39,6 +39,7 @@ constexpr size_t kPcScratchBytes = size_t{16} << 20;
 constexpr int kMostPcCalls = 1024;  // a report that says "more" for ever
 
 CUcontext context_of_thread() {
+  pc_cupti();  // what is missing is said before memory is taken
   auto* current = of_driver<decltype(cuCtxGetCurrent)>("cuCtxGetCurrent", 12000);
   CUcontext context = nullptr;
   if (!current || current(&context) != CUDA_SUCCESS || !context) {
@@ -70,38 +71,102 @@ class PcSampler {
   static constexpr uint32_t kPeriodLog2 = 12;
   static constexpr int64_t kPeriodClocks = int64_t{1} << kPeriodLog2;
 
-  /// Needs the calling thread's CUDA context, and a device without work. Starts and stops once,
-  /// since only that tells whether one may. Throws Error(environment) naming the remedy.
-  PcSampler();
-  ~PcSampler();
+  /// Of the calling thread's CUDA context. Throws Error(environment) where CUPTI is missing.
+  PcSampler() = default;
+  ~PcSampler() {
+    auto params =
+        pc_params<CUpti_PCSamplingDisableParams>(CUpti_PCSamplingDisableParamsSize, context_);
+    if (enabled_) pc_cupti().cuptiPCSamplingDisable(&params);
+  }
   PcSampler(const PcSampler&) = delete;
   PcSampler& operator=(const PcSampler&) = delete;
 
-  /// What runs from now on is sampled. The device must be idle. Throws Error(environment).
-  void start();
-  /// The same, afterwards.
-  void stop();
+  /// Needs a device without work. Starts and stops once, since only that tells whether one may.
+  /// Throws Error(environment) naming the remedy.
+  void open() {
+    enable();
+    configure();
+    read_reasons();
+    sample([] {});
+    collect();
+  }
+
+  /// What `work` runs is sampled. The device must be idle before and after it. Throws
+  /// Error(environment), and what `work` throws.
+  template <class Work>
+  void sample(const Work& work) {
+    start();
+    try {
+      work();
+    } catch (...) {
+      try {
+        stop();
+      } catch (const Error&) {
+        // What was thrown before says more.
+      }
+      throw;
+    }
+    stop();
+  }
 
   struct Batch {
     std::vector<PcSample> samples;
     int64_t dropped = 0;  // by the hardware
     bool full = false;    // its buffer: an unknown number is missing
   };
-  /// What was sampled since the last call. Call it stopped. Throws Error(environment).
-  Batch collect();
+  /// What was sampled since the last call. Throws Error(environment).
+  Batch collect() {
+    auto params =
+        pc_params<CUpti_PCSamplingGetDataParams>(CUpti_PCSamplingGetDataParamsSize, context_);
+    CUpti_PCSamplingData* data = read_.data();
+    params.pcSamplingData = data;
+    Batch batch;
+    for (int call = 0; call < kMostPcCalls; ++call) {
+      read_.clear();
+      const CUptiResult result = pc_cupti().cuptiPCSamplingGetData(&params);
+      if (result == CUPTI_ERROR_OUT_OF_MEMORY) {
+        batch.full = true;
+      } else {
+        require_pc(result, "cuptiPCSamplingGetData");
+      }
+      batch.dropped += static_cast<int64_t>(data->droppedSamples);
+      for (size_t i = 0; i < data->totalNumPcs; ++i) take(data->pPcData[i], batch.samples);
+      if (data->totalNumPcs == 0) break;
+    }
+    return batch;
+  }
 
   /// What PcSample::cubin says of this cubin; 0 for what is none.
-  uint64_t crc(std::span<const uint8_t> cubin) const;
+  static uint64_t crc(std::span<const uint8_t> cubin) {
+    CUpti_GetCubinCrcParams params{};
+    params.size = CUpti_GetCubinCrcParamsSize;
+    params.cubin = cubin.data();
+    params.cubinSize = cubin.size();
+    return pc_cupti().cuptiGetCubinCrc(&params) == CUPTI_SUCCESS ? params.cubinCrc : 0;
+  }
+
   /// "file.cu:12"; empty for what was built without line information.
-  std::string line(std::span<const uint8_t> cubin, const std::string& function,
-                   int64_t offset) const;
+  static std::string line(std::span<const uint8_t> cubin, const std::string& function,
+                          int64_t offset) {
+    if (!has_lines(cubin)) return "";
+    CUpti_GetSassToSourceCorrelationParams params{};
+    params.size = CUpti_GetSassToSourceCorrelationParamsSize;
+    params.cubin = cubin.data();
+    params.cubinSize = cubin.size();
+    params.functionName = function.c_str();
+    params.pcOffset = static_cast<uint64_t>(offset);
+    std::string text;
+    const CUptiResult result = pc_cupti().cuptiGetSassToSourceCorrelation(&params);
+    if (result == CUPTI_SUCCESS && params.fileName && params.lineNumber > 0) {
+      text = fmt::format("{}:{}", std::filesystem::path(params.fileName).filename().string(),
+                         params.lineNumber);
+    }
+    std::free(params.fileName);
+    std::free(params.dirName);
+    return text;
+  }
 
  private:
-  struct Session;
-  std::unique_ptr<Session> session_;
-};
-
-struct PcSampler::Session {
   /// Where CUPTI writes records.
   class Buffer {
    public:
@@ -129,23 +194,21 @@ struct PcSampler::Session {
     CUpti_PCSamplingData data_{};
   };
 
-  CUcontext context = context_of_thread();
-  Buffer kept;  // CUPTI's own
-  Buffer read;
-  std::map<uint32_t, std::string> reasons;  // by CUPTI's index; only those that count
-  bool enabled = false;
-
-  ~Session() {
-    auto params =
-        pc_params<CUpti_PCSamplingDisableParams>(CUpti_PCSamplingDisableParamsSize, context);
-    if (enabled) pc_cupti().cuptiPCSamplingDisable(&params);
-  }
-
   void enable() {
     auto params =
-        pc_params<CUpti_PCSamplingEnableParams>(CUpti_PCSamplingEnableParamsSize, context);
+        pc_params<CUpti_PCSamplingEnableParams>(CUpti_PCSamplingEnableParamsSize, context_);
     require_pc(pc_cupti().cuptiPCSamplingEnable(&params), "cuptiPCSamplingEnable");
-    enabled = true;
+    enabled_ = true;
+  }
+
+  void start() {
+    auto params = pc_params<CUpti_PCSamplingStartParams>(CUpti_PCSamplingStartParamsSize, context_);
+    require_pc(pc_cupti().cuptiPCSamplingStart(&params), "cuptiPCSamplingStart");
+  }
+
+  void stop() {
+    auto params = pc_params<CUpti_PCSamplingStopParams>(CUpti_PCSamplingStopParamsSize, context_);
+    require_pc(pc_cupti().cuptiPCSamplingStop(&params), "cuptiPCSamplingStop");
   }
 
   void configure() {
@@ -158,13 +221,13 @@ struct PcSampler::Session {
     all[2].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_ENABLE_START_STOP_CONTROL;
     all[2].attributeData.enableStartStopControlData.enableStartStopControl = 1;
     all[3].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER;
-    all[3].attributeData.samplingDataBufferData.samplingDataBuffer = kept.data();
+    all[3].attributeData.samplingDataBufferData.samplingDataBuffer = kept_.data();
     all[4].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE;
     all[4].attributeData.hardwareBufferSizeData.hardwareBufferSize = kPcHardwareBytes;
     all[5].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SCRATCH_BUFFER_SIZE;
     all[5].attributeData.scratchBufferSizeData.scratchBufferSize = kPcScratchBytes;
     auto params = pc_params<CUpti_PCSamplingConfigurationInfoParams>(
-        CUpti_PCSamplingConfigurationInfoParamsSize, context);
+        CUpti_PCSamplingConfigurationInfoParamsSize, context_);
     params.numAttributes = all.size();
     params.pPCSamplingConfigurationInfo = all.data();
     const CUptiResult result = pc_cupti().cuptiPCSamplingSetConfigurationAttribute(&params);
@@ -179,7 +242,7 @@ struct PcSampler::Session {
   void read_reasons() {
     size_t count = 0;
     auto number = pc_params<CUpti_PCSamplingGetNumStallReasonsParams>(
-        CUpti_PCSamplingGetNumStallReasonsParamsSize, context);
+        CUpti_PCSamplingGetNumStallReasonsParamsSize, context_);
     number.numStallReasons = &count;
     require_pc(pc_cupti().cuptiPCSamplingGetNumStallReasons(&number),
                "cuptiPCSamplingGetNumStallReasons");
@@ -195,7 +258,7 @@ struct PcSampler::Session {
     std::vector<char*> names;
     for (auto& text : texts) names.push_back(text.data());
     auto params = pc_params<CUpti_PCSamplingGetStallReasonsParams>(
-        CUpti_PCSamplingGetStallReasonsParamsSize, context);
+        CUpti_PCSamplingGetStallReasonsParamsSize, context_);
     params.numStallReasons = count;
     params.stallReasonIndex = indices.data();
     params.stallReasons = names.data();
@@ -203,7 +266,7 @@ struct PcSampler::Session {
                "cuptiPCSamplingGetStallReasons");
     for (size_t i = 0; i < count; ++i) {
       texts[i].back() = '\0';
-      if (const auto reason = stall_reason(names[i])) reasons[indices[i]] = *reason;
+      if (const auto reason = stall_reason(names[i])) reasons_[indices[i]] = *reason;
     }
   }
 
@@ -216,119 +279,26 @@ struct PcSampler::Session {
     one.offset = static_cast<int64_t>(pc.pcOffset);
     for (size_t i = 0; i < pc.stallReasonCount && i < kPcReasons; ++i) {
       const CUpti_PCSamplingStallReason& state = pc.stallReason[i];
-      const auto reason = reasons.find(state.pcSamplingStallReasonIndex);
-      if (state.samples == 0 || reason == reasons.end()) continue;
+      const auto reason = reasons_.find(state.pcSamplingStallReasonIndex);
+      if (state.samples == 0 || reason == reasons_.end()) continue;
       one.reason = reason->second;
       one.samples = state.samples;
       samples.push_back(one);
     }
   }
+
+  const CUcontext context_ = context_of_thread();
+  Buffer kept_;  // CUPTI's own
+  Buffer read_;
+  std::map<uint32_t, std::string> reasons_;  // by CUPTI's index; only those that count
+  bool enabled_ = false;
 };
-
-PcSampler::PcSampler() {
-  pc_cupti();                              // what is missing is said before memory is taken
-  session_ = std::make_unique<Session>();  // with its memory: nothing comes between these two
-  session_->enable();
-  session_->configure();
-  session_->read_reasons();
-  start();
-  stop();
-  collect();
-}
-
-PcSampler::~PcSampler() = default;
-
-void PcSampler::start() {
-  auto params =
-      pc_params<CUpti_PCSamplingStartParams>(CUpti_PCSamplingStartParamsSize, session_->context);
-  require_pc(pc_cupti().cuptiPCSamplingStart(&params), "cuptiPCSamplingStart");
-}
-
-void PcSampler::stop() {
-  auto params =
-      pc_params<CUpti_PCSamplingStopParams>(CUpti_PCSamplingStopParamsSize, session_->context);
-  require_pc(pc_cupti().cuptiPCSamplingStop(&params), "cuptiPCSamplingStop");
-}
-
-PcSampler::Batch PcSampler::collect() {
-  auto params = pc_params<CUpti_PCSamplingGetDataParams>(CUpti_PCSamplingGetDataParamsSize,
-                                                         session_->context);
-  CUpti_PCSamplingData* data = session_->read.data();
-  params.pcSamplingData = data;
-  Batch batch;
-  for (int call = 0; call < kMostPcCalls; ++call) {
-    session_->read.clear();
-    const CUptiResult result = pc_cupti().cuptiPCSamplingGetData(&params);
-    if (result == CUPTI_ERROR_OUT_OF_MEMORY) {
-      batch.full = true;
-    } else {
-      require_pc(result, "cuptiPCSamplingGetData");
-    }
-    batch.dropped += static_cast<int64_t>(data->droppedSamples);
-    for (size_t i = 0; i < data->totalNumPcs; ++i) session_->take(data->pPcData[i], batch.samples);
-    if (data->totalNumPcs == 0) break;
-  }
-  return batch;
-}
-
-uint64_t PcSampler::crc(std::span<const uint8_t> cubin) const {
-  CUpti_GetCubinCrcParams params{};
-  params.size = CUpti_GetCubinCrcParamsSize;
-  params.cubin = cubin.data();
-  params.cubinSize = cubin.size();
-  return pc_cupti().cuptiGetCubinCrc(&params) == CUPTI_SUCCESS ? params.cubinCrc : 0;
-}
-
-std::string PcSampler::line(std::span<const uint8_t> cubin, const std::string& function,
-                            int64_t offset) const {
-  if (!has_lines(cubin)) return "";
-  CUpti_GetSassToSourceCorrelationParams params{};
-  params.size = CUpti_GetSassToSourceCorrelationParamsSize;
-  params.cubin = cubin.data();
-  params.cubinSize = cubin.size();
-  params.functionName = function.c_str();
-  params.pcOffset = static_cast<uint64_t>(offset);
-  std::string text;
-  const CUptiResult result = pc_cupti().cuptiGetSassToSourceCorrelation(&params);
-  if (result == CUPTI_SUCCESS && params.fileName && params.lineNumber > 0) {
-    text = fmt::format("{}:{}", std::filesystem::path(params.fileName).filename().string(),
-                       params.lineNumber);
-  }
-  std::free(params.fileName);
-  std::free(params.dirName);
-  return text;
-}
 
 constexpr int64_t kEnoughSamples = 20'000;  // a share of 10 % is then known to 0.2 points
 constexpr std::chrono::seconds kMostSampling{2};
 constexpr int kFirstLaunches = 8;
 constexpr int kMostLaunches = 1024;  // of one batch; fits what may be pending
 constexpr size_t kMostRows = 200;    // of a kernel
-
-/// Ends a batch also where a launch throws.
-class SampledRange {
- public:
-  explicit SampledRange(PcSampler& sampler) : sampler_(sampler) { sampler_.start(); }
-  ~SampledRange() {
-    if (!running_) return;
-    try {
-      sampler_.stop();
-    } catch (const Error&) {
-      // What was thrown before says more.
-    }
-  }
-  SampledRange(const SampledRange&) = delete;
-  SampledRange& operator=(const SampledRange&) = delete;
-
-  void stop() {
-    running_ = false;
-    sampler_.stop();
-  }
-
- private:
-  PcSampler& sampler_;
-  bool running_ = true;
-};
 
 /// What every launch runs, in order; nothing where that is unknown before it runs.
 std::vector<KernelRow> operations_of(Device& device, const Subject& subject) {
@@ -357,6 +327,7 @@ class StallProfiler final : public Profiler {
     CuptiCode::watch(true);  // before the modules of kernels are loaded
     device_.synchronize();
     sampler_.emplace();
+    sampler_->open();
   }
 
   void profile(const Subject& subject, const Conditions& conditions, Result& result) override {
@@ -398,14 +369,14 @@ class StallProfiler final : public Profiler {
     const auto start = Clock::now();
     for (int launches = kFirstLaunches; !sampled.full && Clock::now() - start < kMostSampling;
          launches = std::min(2 * launches, kMostLaunches)) {
-      SampledRange range(*sampler_);
-      for (int i = 0; i < launches; ++i) {
-        sequence.prepare();
-        sequence.launch();
-        sequence.release();
-      }
-      sequence.readings();  // waits for the device
-      range.stop();
+      sampler_->sample([&] {
+        for (int i = 0; i < launches; ++i) {
+          sequence.prepare();
+          sequence.launch();
+          sequence.release();
+        }
+        sequence.readings();  // waits for the device
+      });
       sampled.launches += launches;
       const PcSampler::Batch batch = sampler_->collect();
       for (const PcSample& one : batch.samples) sampled.tally.add(one);
