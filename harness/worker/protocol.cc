@@ -64,9 +64,10 @@ std::string kind_of(const nlohmann::json& message) {
 }
 
 std::vector<std::string> own_features() {
-  return {feature::kCheck,       feature::kLike,     feature::kThrottle, feature::kLoaded,
-          feature::kEnvironment, feature::kCanary,   feature::kControls, feature::kKernels,
-          feature::kProfile,     feature::kCounters, feature::kStalls,   feature::kEnergy};
+  return {feature::kCheck,         feature::kLike,        feature::kThrottle,
+          feature::kLoaded,        feature::kEnvironment, feature::kCanary,
+          name_of(Task::controls), feature::kKernels,     name_of(Task::profile),
+          name_of(Task::counters), name_of(Task::stalls), name_of(Task::energy)};
 }
 
 void check_wire(int theirs, const std::string& who) {

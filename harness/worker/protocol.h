@@ -33,18 +33,13 @@ constexpr int kWire = 2;
 /// What a peer can do beside answering `run`; a runner asks nothing of a worker that does not name
 /// it.
 namespace feature {
-constexpr const char* kCheck = "check";              // answers `check`
-constexpr const char* kLike = "like";                // reads a question that is like the one before
-constexpr const char* kThrottle = "throttle";        // answers `throttle`
-constexpr const char* kLoaded = "loaded";            // answers `loaded`
-constexpr const char* kEnvironment = "environment";  // answers `environment`
-constexpr const char* kCanary = "canary";            // builds canaries in
-constexpr const char* kControls = "controls";        // task controls
-constexpr const char* kKernels = "kernels";          // opens files of kernels
-constexpr const char* kProfile = "profile";          // task profile
-constexpr const char* kCounters = "counters";        // task counters
-constexpr const char* kStalls = "stalls";            // task stalls
-constexpr const char* kEnergy = "energy";            // task energy
+constexpr const char* kCheck = "check";      // answers `check`
+constexpr const char* kLike = "like";        // reads a question that is like the one before
+constexpr const char* kCanary = "canary";    // builds canaries in
+constexpr const char* kKernels = "kernels";  // opens files of kernels
+// Answers the question of this kind, which has no fields.
+constexpr const char *kThrottle = "throttle", *kLoaded = "loaded", *kEnvironment = "environment";
+// Beside these, the names of the tasks but verify and measure, which every worker has.
 }  // namespace feature
 
 // What a worker says of measured values, as JSON beside the described ones (json_fields.h). A field
@@ -78,26 +73,14 @@ struct Measured {
   std::vector<Fact> facts;
 };
 
-struct Throttle {
-  static constexpr const char* kKind = "throttle";
-};
-
 struct Throttled {
   static constexpr const char* kKind = "throttled";
   std::string reasons;  // empty: none or unknown
 };
 
-struct Loaded {
-  static constexpr const char* kKind = "loaded";
-};
-
 struct Files {
   static constexpr const char* kKind = "files";
   std::vector<LoadedFile> files;
-};
-
-struct AskEnvironment {
-  static constexpr const char* kKind = "environment";
 };
 
 struct Items {
@@ -154,21 +137,9 @@ void to_json(nlohmann::json& json, const Check& check);
 void from_json(const nlohmann::json& json, Check& check);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Answers, answers)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Measured, result, cost, facts)
-inline void to_json(nlohmann::json& json, const Throttle&) {
-  json = nlohmann::json::object();
-}
-inline void from_json(const nlohmann::json&, Throttle&) {}
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Throttled, reasons)
-inline void to_json(nlohmann::json& json, const Loaded&) {
-  json = nlohmann::json::object();
-}
-inline void from_json(const nlohmann::json&, Loaded&) {}
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LoadedFile, path, as, name, hash)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Files, files)
-inline void to_json(nlohmann::json& json, const AskEnvironment&) {
-  json = nlohmann::json::object();
-}
-inline void from_json(const nlohmann::json&, AskEnvironment&) {}
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Items, items)
 template <>
 inline constexpr auto kFields<Fault> = MOEGATE_FIELDS(Fault, fault, exit);

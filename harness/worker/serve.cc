@@ -73,12 +73,12 @@ class Server {
 
   void answer(const json& request) {
     const std::string kind = kind_of(request);
-    if (kind == Throttle::kKind) {
+    if (kind == feature::kThrottle) {
       send(out_, encode(Throttled{throttle()}));
-    } else if (kind == Loaded::kKind) {
+    } else if (kind == feature::kLoaded) {
       send(out_,
            encode(Files{options_.modules.empty() ? std::vector<LoadedFile>() : loaded_files()}));
-    } else if (kind == AskEnvironment::kKind) {
+    } else if (kind == feature::kEnvironment) {
       const bool told = !options_.modules.empty() || !options_.stated.empty();
       send(out_, encode(Items{told ? process_environment() : EnvironmentItems()}));
     } else if (kind == Check::kKind) {

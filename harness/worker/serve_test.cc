@@ -147,7 +147,7 @@ TEST_F(ServeTest, RunsACase) {
   }
   const auto picky = decode<Measured>(ask(encode(Request{small_case(), "picky", {}})));
   EXPECT_EQ(picky.result.status, Status::unsupported);
-  EXPECT_EQ(decode<Throttled>(ask(encode(Throttle{}))).reasons, "");
+  EXPECT_EQ(decode<Throttled>(ask({{"kind", feature::kThrottle}})).reasons, "");
   EXPECT_TRUE(finish());
 }
 

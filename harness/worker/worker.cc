@@ -34,9 +34,10 @@ class Process : public Worker {
   void greet(const WorkerOptions& options);
   /// Decodes the answer to `run`. Throws Nonsense.
   Result take(const Request& request, const json& reply, double elapsed_s, CaseData& data);
-  /// What it answers to a question that costs no row; a default where it does not.
-  template <class Answer, class Question>
-  Answer answer_to(const Question& question, const char* feature, double seconds);
+  /// What it answers to the question that a feature is called like, which costs no row; a default
+  /// where it does not.
+  template <class Answer>
+  Answer answer_to(const char* feature, double seconds);
   [[noreturn]] void give_up();  // after a signal to this program
 
   /// Ends it, and says how it ended: of its own, or for its silence.
@@ -180,12 +181,12 @@ Result Process::take(const Request& request, const json& reply, double elapsed_s
   return std::move(measured.result);
 }
 
-template <class Answer, class Question>
-Answer Process::answer_to(const Question& question, const char* feature, double seconds) {
+template <class Answer>
+Answer Process::answer_to(const char* feature, double seconds) {
   if (!alive() || !can(feature)) return {};
   try {
     json reply;
-    const bool asked = send(child_.to(), encode(question));
+    const bool asked = send(child_.to(), {{"kind", feature}});
     if (asked && receive(child_.from(), seconds, reply) == Arrival::message) {
       return decode<Answer>(reply);
     }
@@ -198,17 +199,17 @@ Answer Process::answer_to(const Question& question, const char* feature, double 
 
 std::string Process::throttle() {
   constexpr double kSeconds = 5;
-  return answer_to<Throttled>(Throttle{}, feature::kThrottle, kSeconds).reasons;
+  return answer_to<Throttled>(feature::kThrottle, kSeconds).reasons;
 }
 
 std::vector<LoadedFile> Process::loaded() {
   constexpr double kSeconds = 60;  // a first look reads all of them
-  return answer_to<Files>(Loaded{}, feature::kLoaded, kSeconds).files;
+  return answer_to<Files>(feature::kLoaded, kSeconds).files;
 }
 
 EnvironmentItems Process::environment() {
   constexpr double kSeconds = 60;  // a first look reads what all packages say of themselves
-  return answer_to<Items>(AskEnvironment{}, feature::kEnvironment, kSeconds).items;
+  return answer_to<Items>(feature::kEnvironment, kSeconds).items;
 }
 
 void Process::give_up() {
