@@ -18,204 +18,191 @@ using nlohmann::json;
 
 class Process : public Worker {
  public:
-  explicit Process(const WorkerOptions& options);
+  explicit Process(const WorkerOptions& options)
+      : program_(options.program),
+        answer_timeout_s_(options.answer_timeout_s),
+        // It runs main.cc's row "worker", which is serve_runner(). A fault in the registrations
+        // belongs to the parent.
+        child_(program_.empty() ? own_program() : program_, options.cpus, options.variables) {
+    greet(options);
+  }
 
   const Hello& hello() const override { return hello_; }
   pid_t pid() const override { return child_.pid(); }
   bool alive() const override { return child_.alive(); }
-  std::vector<CaseAnswer> check(const std::vector<CaseQuestion>& questions) override;
-  Result run(const Request& request, double timeout_s, CaseData& data) override;
-  std::string throttle() override;
-  std::vector<LoadedFile> loaded() override;
-  EnvironmentItems environment() override;
+
+  std::vector<CaseAnswer> check(const std::vector<CaseQuestion>& questions) override {
+    if (!can(feature::kCheck)) return std::vector<CaseAnswer>(questions.size());
+    std::string end;
+    try {
+      json reply;
+      Arrival arrival = Arrival::closed;
+      const bool like = can(feature::kLike);
+      if (send(child_.to(), like ? check_message(questions) : encode(Check{questions})))
+        arrival = hear(answer_timeout_s_, reply);
+      if (arrival == Arrival::message && kind_of(reply) == Fault::kKind) {
+        end = decode<Fault>(reply).fault;
+      } else if (arrival == Arrival::message) {
+        Answers all = decode<Answers>(reply);
+        if (all.answers.size() == questions.size()) return std::move(all.answers);
+        end = fmt::format("{} answers to {} questions", all.answers.size(), questions.size());
+      }
+      const std::string how = end_of(arrival);
+      if (end.empty()) end = how;
+    } catch (const Nonsense& nonsense) {
+      child_.bury(true);
+      end = fmt::format("its answer cannot be understood: {}", nonsense.what());
+    }
+    throw Error(Exit::environment, fmt::format("the worker did not check the cases: {}", end));
+  }
+
+  Result run(const Request& request, double timeout_s, CaseData& data) override {
+    Result result;
+    result.variant = request.variant;
+    result.deterministic = false;
+    if (request.canary.asked() && !can(feature::kCanary)) {
+      result.status = Status::unsupported;
+      result.why = "this worker builds in no canaries";
+      return result;
+    }
+    const double start = steady_seconds();
+    json reply;
+    Arrival arrival = Arrival::closed;
+    result.status = Status::crashed;
+    try {
+      if (send(child_.to(), encode(request))) arrival = hear(timeout_s, reply);
+      if (arrival == Arrival::message && kind_of(reply) != Fault::kKind) {
+        return take(request, reply, steady_seconds() - start, data);
+      }
+      if (arrival == Arrival::timeout) {
+        child_.bury(true);
+        result.status = Status::timeout;
+        result.why = fmt::format("no answer within --case-timeout {:g} s", timeout_s);
+        return result;
+      }
+      result.why = child_.bury(arrival == Arrival::message);
+      if (arrival == Arrival::closed) return result;
+      const auto fault = decode<Fault>(reply);
+      result.why = fault.fault;
+      if (fault.exit != static_cast<int>(Exit::usage)) return result;  // the variant, not the case
+    } catch (const Nonsense& nonsense) {
+      if (alive()) child_.bury(true);
+      result.why = fmt::format("answered with nonsense: {}", nonsense.what());
+      return result;
+    }
+    if (program_.empty()) throw Error(Exit::usage, result.why);
+    result.status = Status::unsupported;  // another build may know other parameters
+    return result;
+  }
+
+  std::string throttle() override {
+    constexpr double kSeconds = 5;
+    return answer_to<Throttled>(feature::kThrottle, kSeconds).reasons;
+  }
+
+  std::vector<LoadedFile> loaded() override {
+    constexpr double kSeconds = 60;  // a first look reads all of them
+    return answer_to<Files>(feature::kLoaded, kSeconds).files;
+  }
+
+  EnvironmentItems environment() override {
+    constexpr double kSeconds = 60;  // a first look reads what all packages say of themselves
+    return answer_to<Items>(feature::kEnvironment, kSeconds).items;
+  }
 
  private:
   bool can(const char* feature) const { return std::ranges::count(hello_.features, feature) > 0; }
-  void greet(const WorkerOptions& options);
+
+  void greet(const WorkerOptions& options) {
+    send(child_.to(), encode(Start{.wire = kWire, .features = {}, .options = options}));
+    const std::string who = program_.empty() ? "the worker" : program_;
+    json message;
+    std::string end;
+    try {
+      const Arrival arrival = hear(answer_timeout_s_, message);
+      if (arrival != Arrival::message) {
+        end = end_of(arrival);
+      } else if (message.contains("fault")) {  // of any version: it may have no kind
+        throw error_of(message.get<Fault>());
+      } else {
+        hello_ = decode<Hello>(message);
+      }
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& nonsense) {
+      end = fmt::format("its answer cannot be understood: {}", nonsense.what());
+    }
+    if (end.empty()) {
+      check_wire(hello_.wire, who);
+      // Every worker verifies and measures; another task is a feature of the same name.
+      const bool plain = options.task == Task::verify || options.task == Task::measure;
+      if (!plain && !can(name_of(options.task)))
+        usage_error("{} is too old for {}; build a newer program", who, name_of(options.task));
+      if (!options.modules.empty() && !can(feature::kKernels)) {
+        usage_error("{} is too old for --module; build a newer program", who);
+      }
+      return;
+    }
+    if (!program_.empty()) {
+      usage_error(
+          "{}: this program does not answer like a moegate; give the path of a moegate program: {}",
+          program_, end);
+    }
+    throw Error(Exit::environment,
+                fmt::format("the worker did not open device '{}': {}", options.device, end));
+  }
+
+  /// What it says next. Throws Error(interrupted) after a signal to this program.
+  Arrival hear(double timeout_s, json& message) {
+    const Arrival arrival = receive(child_.from(), timeout_s, message);
+    if (arrival != Arrival::interrupted) return arrival;
+    child_.bury(true);
+    throw Error(Exit::interrupted, "interrupted while the worker was busy");
+  }
+
+  /// Ends it, and says how it ended: of its own, or for its silence.
+  std::string end_of(Arrival arrival) {
+    const std::string end = child_.bury(arrival != Arrival::closed);
+    return arrival == Arrival::timeout ? fmt::format("no answer in {:g} s", answer_timeout_s_)
+                                       : end;
+  }
+
   /// Decodes the answer to `run`. Throws Nonsense.
-  Result take(const Request& request, const json& reply, double elapsed_s, CaseData& data);
+  Result take(const Request& request, const json& reply, double elapsed_s, CaseData& data) {
+    auto measured = decode<Measured>(reply);
+    if (measured.result.variant != request.variant) {
+      throw Nonsense(fmt::format("a result of '{}'", measured.result.variant));
+    }
+    const std::string why = implausible(measured.result, elapsed_s);
+    if (!why.empty()) throw Nonsense(why);
+    data.cost = measured.cost;
+    data.facts = std::move(measured.facts);
+    return std::move(measured.result);
+  }
+
   /// What it answers to the question that a feature is called like, which costs no row; a default
   /// where it does not.
   template <class Answer>
-  Answer answer_to(const char* feature, double seconds);
-  [[noreturn]] void give_up();  // after a signal to this program
-
-  /// Ends it, and says how it ended: of its own, or for its silence.
-  std::string end_of(Arrival arrival);
+  Answer answer_to(const char* feature, double seconds) {
+    if (!alive() || !can(feature)) return {};
+    try {
+      json reply;
+      const bool asked = send(child_.to(), {{"kind", feature}});
+      if (asked && receive(child_.from(), seconds, reply) == Arrival::message) {
+        return decode<Answer>(reply);
+      }
+    } catch (const Nonsense&) {
+      // As without an answer.
+    }
+    child_.bury(true);  // a late answer would be taken for that to the next request
+    return {};
+  }
 
   const std::string program_;
   const double answer_timeout_s_;
   Child child_;
   Hello hello_;
 };
-
-Process::Process(const WorkerOptions& options)
-    : program_(options.program),
-      answer_timeout_s_(options.answer_timeout_s),
-      // It runs main.cc's row "worker", which is serve_runner(). A fault in the registrations
-      // belongs to the parent.
-      child_(program_.empty() ? own_program() : program_, options.cpus, options.variables) {
-  greet(options);
-}
-
-void Process::greet(const WorkerOptions& options) {
-  send(child_.to(), encode(Start{.wire = kWire, .features = {}, .options = options}));
-  const std::string who = program_.empty() ? "the worker" : program_;
-  json message;
-  std::string end;
-  try {
-    const Arrival arrival = receive(child_.from(), answer_timeout_s_, message);
-    if (arrival == Arrival::interrupted) give_up();
-    if (arrival != Arrival::message) {
-      end = end_of(arrival);
-    } else if (message.contains("fault")) {  // of any version: it may have no kind
-      throw error_of(message.get<Fault>());
-    } else {
-      hello_ = decode<Hello>(message);
-    }
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& nonsense) {
-    end = fmt::format("its answer cannot be understood: {}", nonsense.what());
-  }
-  if (end.empty()) {
-    check_wire(hello_.wire, who);
-    // Every worker verifies and measures; another task is a feature of the same name.
-    const bool plain = options.task == Task::verify || options.task == Task::measure;
-    if (!plain && !can(name_of(options.task)))
-      usage_error("{} is too old for {}; build a newer program", who, name_of(options.task));
-    if (!options.modules.empty() && !can(feature::kKernels)) {
-      usage_error("{} is too old for --module; build a newer program", who);
-    }
-    return;
-  }
-  if (!program_.empty()) {
-    usage_error(
-        "{}: this program does not answer like a moegate; give the path of a moegate program: {}",
-        program_, end);
-  }
-  throw Error(Exit::environment,
-              fmt::format("the worker did not open device '{}': {}", options.device, end));
-}
-
-std::string Process::end_of(Arrival arrival) {
-  const std::string end = child_.bury(arrival != Arrival::closed);
-  return arrival == Arrival::timeout ? fmt::format("no answer in {:g} s", answer_timeout_s_) : end;
-}
-
-std::vector<CaseAnswer> Process::check(const std::vector<CaseQuestion>& questions) {
-  if (!can(feature::kCheck)) return std::vector<CaseAnswer>(questions.size());
-  std::string end;
-  try {
-    json reply;
-    Arrival arrival = Arrival::closed;
-    const bool like = can(feature::kLike);
-    if (send(child_.to(), like ? check_message(questions) : encode(Check{questions})))
-      arrival = receive(child_.from(), answer_timeout_s_, reply);
-    if (arrival == Arrival::interrupted) give_up();
-    if (arrival == Arrival::message && kind_of(reply) == Fault::kKind) {
-      end = decode<Fault>(reply).fault;
-    } else if (arrival == Arrival::message) {
-      Answers all = decode<Answers>(reply);
-      if (all.answers.size() == questions.size()) return std::move(all.answers);
-      end = fmt::format("{} answers to {} questions", all.answers.size(), questions.size());
-    }
-    const std::string how = end_of(arrival);
-    if (end.empty()) end = how;
-  } catch (const Nonsense& nonsense) {
-    child_.bury(true);
-    end = fmt::format("its answer cannot be understood: {}", nonsense.what());
-  }
-  throw Error(Exit::environment, fmt::format("the worker did not check the cases: {}", end));
-}
-
-Result Process::run(const Request& request, double timeout_s, CaseData& data) {
-  Result result;
-  result.variant = request.variant;
-  result.deterministic = false;
-  if (request.canary.asked() && !can(feature::kCanary)) {
-    result.status = Status::unsupported;
-    result.why = "this worker builds in no canaries";
-    return result;
-  }
-  const double start = steady_seconds();
-  json reply;
-  Arrival arrival = Arrival::closed;
-  result.status = Status::crashed;
-  try {
-    if (send(child_.to(), encode(request))) arrival = receive(child_.from(), timeout_s, reply);
-    if (arrival == Arrival::interrupted) give_up();
-    if (arrival == Arrival::message && kind_of(reply) != Fault::kKind) {
-      return take(request, reply, steady_seconds() - start, data);
-    }
-    if (arrival == Arrival::timeout) {
-      child_.bury(true);
-      result.status = Status::timeout;
-      result.why = fmt::format("no answer within --case-timeout {:g} s", timeout_s);
-      return result;
-    }
-    result.why = child_.bury(arrival == Arrival::message);
-    if (arrival == Arrival::closed) return result;
-    const auto fault = decode<Fault>(reply);
-    result.why = fault.fault;
-    if (fault.exit != static_cast<int>(Exit::usage)) return result;  // the variant, not the case
-  } catch (const Nonsense& nonsense) {
-    if (alive()) child_.bury(true);
-    result.why = fmt::format("answered with nonsense: {}", nonsense.what());
-    return result;
-  }
-  if (program_.empty()) throw Error(Exit::usage, result.why);
-  result.status = Status::unsupported;  // another build may know other parameters
-  return result;
-}
-
-Result Process::take(const Request& request, const json& reply, double elapsed_s, CaseData& data) {
-  auto measured = decode<Measured>(reply);
-  if (measured.result.variant != request.variant) {
-    throw Nonsense(fmt::format("a result of '{}'", measured.result.variant));
-  }
-  const std::string why = implausible(measured.result, elapsed_s);
-  if (!why.empty()) throw Nonsense(why);
-  data.cost = measured.cost;
-  data.facts = std::move(measured.facts);
-  return std::move(measured.result);
-}
-
-template <class Answer>
-Answer Process::answer_to(const char* feature, double seconds) {
-  if (!alive() || !can(feature)) return {};
-  try {
-    json reply;
-    const bool asked = send(child_.to(), {{"kind", feature}});
-    if (asked && receive(child_.from(), seconds, reply) == Arrival::message) {
-      return decode<Answer>(reply);
-    }
-  } catch (const Nonsense&) {
-    // As without an answer.
-  }
-  child_.bury(true);  // a late answer would be taken for that to the next request
-  return {};
-}
-
-std::string Process::throttle() {
-  constexpr double kSeconds = 5;
-  return answer_to<Throttled>(feature::kThrottle, kSeconds).reasons;
-}
-
-std::vector<LoadedFile> Process::loaded() {
-  constexpr double kSeconds = 60;  // a first look reads all of them
-  return answer_to<Files>(feature::kLoaded, kSeconds).files;
-}
-
-EnvironmentItems Process::environment() {
-  constexpr double kSeconds = 60;  // a first look reads what all packages say of themselves
-  return answer_to<Items>(feature::kEnvironment, kSeconds).items;
-}
-
-void Process::give_up() {
-  child_.bury(true);
-  throw Error(Exit::interrupted, "interrupted while the worker was busy");
-}
 
 class Processes : public WorkerSource {
  public:
