@@ -82,7 +82,10 @@ class Server {
       const bool told = !options_.modules.empty() || !options_.stated.empty();
       send(out_, encode(Items{told ? process_environment() : EnvironmentItems()}));
     } else if (kind == Check::kKind) {
-      send(out_, encode(Answers{answers(decode<Check>(request).questions)}));
+      Answers all;
+      const auto check = decode<Check>(request);
+      for (const CaseQuestion& asked : check.questions) all.answers.push_back(answer_to(asked));
+      send(out_, encode(all));
     } else {
       send(out_, encode(run(decode<Request>(request))));
     }
@@ -96,11 +99,7 @@ class Server {
       timer_ = make_host_timer(*device_);
       return "";
     }
-    if (options_.timer == "event") {
-      timer_ = make_event_timer(*device_);
-      return "";
-    }
-    if (cupti_fault.empty()) {
+    if (cupti_fault.empty()) {  // of timer = event it is not
       timer_ = make_cupti_timer(*device_);
       return "";
     }
@@ -108,39 +107,29 @@ class Server {
       throw Error(Exit::environment, fmt::format("CUPTI cannot time here: {}", cupti_fault));
     }
     timer_ = make_event_timer(*device_);
+    if (options_.timer == "event") return "";
     return fmt::format(
         "CUPTI cannot time here ({}); timing with CUDA events, and every row says so", cupti_fault);
   }
 
   std::unique_ptr<Profiler> open_profiler() {
-    const bool profiles = options_.task == Task::counters || options_.task == Task::stalls ||
-                          options_.task == Task::energy;
-    if (profiles && device_->facts().backend == Backend::host) {
+    const Task task = options_.task;
+    const auto make = task == Task::counters ? make_counter_profiler
+                      : task == Task::stalls ? make_stall_profiler
+                      : task == Task::energy ? make_energy_profiler
+                                             : nullptr;
+    if (!make) return nullptr;
+    if (device_->facts().backend == Backend::host) {
       throw Error(
           Exit::environment,
           fmt::format(
               "`moegate profile` reads {} on a GPU only; give --device cuda:N where there is a GPU",
-              name_of(options_.task)));
+              name_of(task)));
     }
-    switch (options_.task) {
-      case Task::counters:
-        return make_counter_profiler(*device_, options_.profiling);
-      case Task::stalls:
-        return make_stall_profiler(*device_, options_.profiling);
-      case Task::energy:
-        return make_energy_profiler(*device_, options_.profiling);
-      default:
-        return nullptr;
-    }
+    return make(*device_, options_.profiling);
   }
 
-  std::vector<CaseAnswer> answers(const std::vector<CaseQuestion>& questions) const {
-    std::vector<CaseAnswer> all;
-    for (const CaseQuestion& question : questions) all.push_back(answer(question));
-    return all;
-  }
-
-  CaseAnswer answer(const CaseQuestion& question) const {
+  CaseAnswer answer_to(const CaseQuestion& question) const {
     const DeviceFacts& device = device_->facts();
     CaseAnswer answer;
     try {
@@ -175,14 +164,13 @@ class Server {
 
   Measured run(const Request& request) {
     const Case& c = request.spec;
-    if (!bench_ || bench_->spoilt() || bench_params_ != c.params || bench_op_ != c.op) {
+    if (!bench_ || bench_->spoilt() || case_.params != c.params || case_.op != c.op) {
       bench_.reset();  // frees the last case's memory before the next one's is taken
       validate(c);
       bench_ = std::make_unique<Bench>(
           *device_, c, registry_,
           Draw{.sample_seed = options_.sample_seed, .another_set = options_.task == Task::verify});
-      bench_op_ = c.op;
-      bench_params_ = c.params;
+      case_ = c;
     }
     const Variant& plain = find_variant(c.op, device_->facts().backend, request.variant, registry_);
     const Canary& canary = request.canary;
@@ -238,9 +226,7 @@ class Server {
   std::unique_ptr<Timer> timer_;        // of Task::measure
   std::unique_ptr<Profiler> profiler_;  // of the profiling tasks
   std::unique_ptr<Bench> bench_;
-  // The case of bench_.
-  std::string bench_op_;
-  std::map<std::string, std::string> bench_params_;
+  Case case_;  // of bench_
 };
 
 /// Of a message of any version, which may have no kind; 0 where it states none.
