@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <malloc.h>
 #include <omp.h>
-#include <sched.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 
@@ -93,18 +91,12 @@ int pending_timers() {
 
 }  // namespace
 
-ProcessState::ProcessState() : threads_(thread_count()), memory_bytes_(private_memory()) {
-  static_assert(sizeof(cpu_set_t) <= kAffinityBytes && sizeof(sigset_t) <= kSignalBytes);
-}
+ProcessState::ProcessState() : threads_(thread_count()), memory_bytes_(private_memory()) {}
 
 ProcessState::Modes ProcessState::read_modes() {
   Modes modes;
-  cpu_set_t affinity{};
-  sched_getaffinity(0, sizeof affinity, &affinity);
-  std::memcpy(modes.affinity, &affinity, sizeof affinity);
-  sigset_t blocked{};  // the library fills in a part of it only
-  pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
-  std::memcpy(modes.blocked, &blocked, sizeof blocked);
+  sched_getaffinity(0, sizeof modes.affinity, &modes.affinity);
+  pthread_sigmask(SIG_BLOCK, nullptr, &modes.blocked);
   modes.nice = getpriority(PRIO_PROCESS, 0);
   modes.floating_point = floating_point_modes();
   modes.omp_threads = omp_get_max_threads();
@@ -119,7 +111,7 @@ std::string ProcessState::broken(bool may_start_threads) const {
     return fmt::format("left OpenMP with {} threads for {}; it must not set their number",
                        now.omp_threads, modes_.omp_threads);
   }
-  if (std::memcmp(now.affinity, modes_.affinity, sizeof now.affinity) != 0) {
+  if (!CPU_EQUAL(&now.affinity, &modes_.affinity)) {
     return "left its thread on other processors than before; it must not set affinities";
   }
   if (now.nice != modes_.nice) {
@@ -129,7 +121,7 @@ std::string ProcessState::broken(bool may_start_threads) const {
     return fmt::format("left the floating-point modes at {:#x} for {:#x} (MXCSR, FPCR)",
                        now.floating_point, modes_.floating_point);
   }
-  if (std::memcmp(now.blocked, modes_.blocked, sizeof now.blocked) != 0) {
+  if (std::memcmp(&now.blocked, &modes_.blocked, sizeof now.blocked) != 0) {
     return "left another set of signals blocked";
   }
   if (now.timers > modes_.timers) {
@@ -150,12 +142,8 @@ void ProcessState::restore() const {
     const itimerval none{};
     if (modes_.timers == 0) setitimer(which, &none, nullptr);
   }
-  cpu_set_t affinity;
-  std::memcpy(&affinity, modes_.affinity, sizeof affinity);
-  sched_setaffinity(0, sizeof affinity, &affinity);
-  sigset_t blocked;
-  std::memcpy(&blocked, modes_.blocked, sizeof blocked);
-  pthread_sigmask(SIG_SETMASK, &blocked, nullptr);
+  sched_setaffinity(0, sizeof modes_.affinity, &modes_.affinity);
+  pthread_sigmask(SIG_SETMASK, &modes_.blocked, nullptr);
   setpriority(PRIO_PROCESS, 0, modes_.nice);
   set_floating_point_modes(modes_.floating_point);
   omp_set_dynamic(modes_.omp_dynamic ? 1 : 0);
@@ -181,13 +169,11 @@ Interference::Times Interference::read() {
   std::ifstream stat("/proc/stat");
   std::string label;
   stat >> label;
-  constexpr int kSteal = 7,
-                kColumns = 8;  // user nice system idle iowait irq softirq steal (proc(5))
+  constexpr int kColumns = 8;  // user nice system idle iowait irq softirq steal (proc(5))
   for (int i = 0; i < kColumns; ++i) {
-    uint64_t ticks = 0;
-    stat >> ticks;
-    times.all_ticks += ticks;
-    if (i == kSteal) times.stolen = ticks;
+    times.stolen = 0;  // the last one
+    stat >> times.stolen;
+    times.all_ticks += times.stolen;
   }
   return times;
 }

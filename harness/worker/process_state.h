@@ -3,6 +3,9 @@
 // leaves, time that others took from it, and what it wrote.
 #pragma once
 
+#include <sched.h>
+#include <signal.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -29,11 +32,9 @@ class ProcessState {
   size_t memory_growth() const;
 
  private:
-  static constexpr size_t kAffinityBytes = 128;  // of a cpu_set_t
-  static constexpr size_t kSignalBytes = 128;    // of a sigset_t
   struct Modes {
-    unsigned char affinity[kAffinityBytes] = {};
-    unsigned char blocked[kSignalBytes] = {};
+    cpu_set_t affinity = {};
+    sigset_t blocked = {};  // the library fills in a part of it only
     int nice = 0;
     unsigned floating_point = 0;
     int omp_threads = 0;
