@@ -55,8 +55,6 @@ CanaryVariant::CanaryVariant(const Variant& inner, const Canary& canary, const D
   };
 }
 
-CanaryVariant::~CanaryVariant() = default;
-
 void CanaryVariant::calibrate(double span_ns, double sm_mhz) {
   if (state_->host) return;  // it watches its own launch
   if (!(sm_mhz > 0)) {

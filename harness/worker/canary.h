@@ -15,8 +15,8 @@ struct Canary {
   double slow_by = -1;  // share of the launch's own time, 0.05 for 5 %; negative: no delay at all
   double scale = 1;     // factor on every floating output
 
-  bool asked() const { return slow_by >= 0 || scale != 1; }
   bool delays() const { return slow_by >= 0; }
+  bool asked() const { return delays() || scale != 1; }
 };
 
 /// A variant with a canary in it. Measure it once without delay, tell calibrate() what that gave,
@@ -24,9 +24,6 @@ struct Canary {
 class CanaryVariant {
  public:
   CanaryVariant(const Variant& inner, const Canary& canary, const DeviceFacts& device);
-  ~CanaryVariant();
-  CanaryVariant(const CanaryVariant&) = delete;
-  CanaryVariant& operator=(const CanaryVariant&) = delete;
 
   const Variant& variant() const { return variant_; }
   /// Sets the delay from the span of the variant without it, at an SM clock.
