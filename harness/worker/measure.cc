@@ -223,19 +223,23 @@ class Bench::Measurement {
         result_(result) {}
 
   /// The stages in their order. One that finds a fault makes the result `wrong`; those that only a
-  /// right variant can have do nothing then.
+  /// right variant can have are left out then.
   void run() {
     if (!open_session()) return;
     warm_up_clock();
     learn_outputs();
     sample_until_precise();
-    explain_odd_outputs();
-    summarise_session();
-    doubt_the_machine();
-    compare_last_outputs();
+    if (!is_wrong()) explain_odd_outputs();
+    if (!is_wrong()) {
+      summarise_session();
+      doubt_the_machine();
+    }
+    for (size_t i = 0; i < timed_.sets.size() && !is_wrong(); ++i) {
+      bench_.check_again(i, variant_, result_);
+    }
     inspect_process();
-    try_unseen_activations();
-    hash_code();
+    if (result_.measured()) bench_.try_unseen(variant_, timer_, conditions_, result_);
+    if (!is_wrong()) hash_code();
     result_.wall_s = steady_seconds() - start_;
   }
 
@@ -314,7 +318,7 @@ class Bench::Measurement {
   /// Where timed launches were odd, such launches are waited for and compared with the truth: sums
   /// in any order are right.
   void explain_odd_outputs() {
-    if (is_wrong() || watch_.fault().empty()) return;
+    if (watch_.fault().empty()) return;
     const std::string fault = odd_fault();
     if (!fault.empty()) reject(fault, {}, result_);
   }
@@ -341,7 +345,6 @@ class Bench::Measurement {
 
   /// Which code was timed, by which quantity it is judged, and against which yardstick.
   void summarise_session() {
-    if (is_wrong()) return;
     result_.judged = session_->judged();
     result_.kernels = session_->kernels();
     std::vector<Metric>& metrics = result_.metrics;
@@ -353,7 +356,6 @@ class Bench::Measurement {
 
   /// Lowers the status of a result whose samples or whose machine cannot be trusted.
   void doubt_the_machine() {
-    if (is_wrong()) return;
     const bool host = bench_.device_.facts().backend == Backend::host;
     judge_samples(host, result_);
     if (!host || !result_.measured()) return;
@@ -365,10 +367,6 @@ class Bench::Measurement {
     judge_interference(disturbed, result_);
   }
 
-  void compare_last_outputs() {
-    if (!is_wrong()) bench_.check_again(timed_, result_);
-  }
-
   /// Asked of a wrong one, too: the next variant finds the process as it was. Of what is wrong with
   /// the launches the process tells least: threads that write too late may be there still, or not.
   void inspect_process() {
@@ -378,13 +376,8 @@ class Bench::Measurement {
     if (!fault.empty()) reject(fault, {}, result_);
   }
 
-  void try_unseen_activations() {
-    if (result_.measured()) bench_.try_unseen(variant_, timer_, conditions_, result_);
-  }
-
   /// At the end: a launch may load what it runs.
   void hash_code() {
-    if (is_wrong()) return;
     result_.code = session_->code();
     if (paired_.variant) result_.yardstick_code = host_code(*paired_.variant);
   }
@@ -404,9 +397,9 @@ class Bench::Measurement {
   LaunchWatch watch_;
 };
 
-void Bench::sample(const Variant& variant, Timer& timer, const Conditions& conditions,
-                   const Sampling& sampling, Result& result) {
-  Measurement(*this, variant, timer, conditions, sampling, result).run();
+void Bench::measure(const Variant& variant, Timer& timer, const Conditions& conditions,
+                    const Sampling& sampling, Result& result) {
+  guarded(result, [&] { Measurement(*this, variant, timer, conditions, sampling, result).run(); });
 }
 
 void Bench::profile(const Variant& variant) {

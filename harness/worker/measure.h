@@ -79,9 +79,7 @@ class Bench {
   /// come activations that the variant never saw. What does not hold makes the result `wrong`,
   /// without a latency.
   void measure(const Variant& variant, Timer& timer, const Conditions& conditions,
-               const Sampling& sampling, Result& result) {
-    guarded(result, [&] { sample(variant, timer, conditions, sampling, result); });
-  }
+               const Sampling& sampling, Result& result);
   /// Captures a verified variant's launch once, where the device has graphs: what cannot be
   /// captured is `unsupported`, and one that leaves the graph empty `wrong`.
   void try_capture(const Variant& variant, Result& result);
@@ -107,8 +105,6 @@ class Bench {
 
   void build();
   Result verify_all(const Variant& variant);
-  void sample(const Variant& variant, Timer& timer, const Conditions& conditions,
-              const Sampling& sampling, Result& result);
   /// What the operator asks in a set, for comparing programs; after its outputs were checked.
   /// Nothing where the device chose a part of the case (block = tuned): that is an answer.
   void describe_question(size_t set, SeedError& of) const;
@@ -134,9 +130,8 @@ class Bench {
   /// is itself wrong is none from then on.
   std::string whole_fault(size_t set);
   void note_compared(const std::vector<Accuracy>& checked, Result& result) const;
-  /// Compares the outputs that timed launches left: of one problem, of all.
+  /// Compares the outputs that timed launches left in a problem.
   void check_again(size_t set, const Variant& variant, Result& result);
-  void check_again(const Subject& timed, Result& result);
   /// Compares a launch on activations that the variant never saw with the truth of these. Then come
   /// others, with launches on the same ones once more: a kept output, or a kept decision, is quick
   /// when it has been seen.

@@ -173,12 +173,6 @@ void Bench::check_again(size_t set, const Variant& variant, Result& result) {
   reject("in timed launches: " + fault, checked.accuracy, result);
 }
 
-void Bench::check_again(const Subject& timed, Result& result) {
-  for (size_t i = 0; i < timed.sets.size() && result.status != Status::wrong; ++i) {
-    check_again(i, *timed.variant, result);
-  }
-}
-
 // The part of Bench for outputs that check() samples: rows drawn anew, and the whole of them beside
 // another variant's. Who is wrong where two differ, the truth of those rows says.
 
