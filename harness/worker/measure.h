@@ -137,8 +137,9 @@ class Bench {
   /// when it has been seen.
   void try_unseen(const Variant& variant, Timer& timer, const Conditions& conditions,
                   Result& result);
-  /// Puts them into the first problem. Returns whether its operator can, which the result says.
-  bool show_unseen(Result& result);
+  /// Has `look` find a fault while they are in the first problem, where its operator can put them
+  /// there, which the result says.
+  void with_unseen(Result& result, const std::function<std::string()>& look);
   std::string unseen_fault(const Variant& variant);  // in what a launch on them left
   /// The first launches on some activations, and later ones on the same.
   struct Pairs {

@@ -386,7 +386,7 @@ std::string Bench::kept_fault(const Variant& variant, Session& session) {
       median(spans_of(pairs.first, true)) / 1e3, median(spans_of(pairs.repeated, true)) / 1e3);
 }
 
-bool Bench::show_unseen(Result& result) {
+void Bench::with_unseen(Result& result, const std::function<std::string()>& look) {
   Problem& problem = *sets_[0];
   problem.replace_activations(unseen_);
   double all = 0, replaced = 0;
@@ -399,7 +399,10 @@ bool Bench::show_unseen(Result& result) {
   }
   const bool known = replaced > 0 && problem.find_truth();
   result.metrics.push_back({kUnseenMetric, "share", known ? replaced / all : 0});
-  return replaced > 0;
+  const std::string fault = replaced > 0 ? look() : "";
+  problem.replace_activations(0);
+  device_.synchronize();
+  if (!fault.empty()) reject(fault, {}, result);
 }
 
 std::string Bench::unseen_fault(const Variant& variant) {
@@ -416,31 +419,23 @@ std::string Bench::unseen_fault(const Variant& variant) {
 }
 
 void Bench::check_unseen(const Variant& variant, Result& result) {
-  guarded(result, [&] {
-    Problem& problem = *sets_[0];
-    std::string fault;
-    if (show_unseen(result)) {
-      launch_behind(Tensor::kPoisonByte, variant, problem);
-      fault = unseen_fault(variant);
-    }
-    problem.replace_activations(0);
-    if (!fault.empty()) reject(fault, {}, result);
-  });
+  const auto look = [&] {
+    launch_behind(Tensor::kPoisonByte, variant, *sets_[0]);
+    return unseen_fault(variant);
+  };
+  guarded(result, [&] { with_unseen(result, look); });
 }
 
 void Bench::try_unseen(const Variant& variant, Timer& timer, const Conditions& conditions,
                        Result& result) {
-  std::string fault;
-  if (show_unseen(result)) {
+  with_unseen(result, [&] {
     const auto session = timer.open({&variant, {sets_[0].get()}}, nullptr, conditions);
     one_sample(*session);
-    fault = unseen_fault(variant);
+    std::string fault = unseen_fault(variant);
     // What is warm is slow the first time by itself.
     if (fault.empty() && conditions.cache != Cache::warm) fault = kept_fault(variant, *session);
-  }
-  sets_[0]->replace_activations(0);
-  device_.synchronize();
-  if (!fault.empty()) reject(fault, {}, result);
+    return fault;
+  });
 }
 
 }  // namespace moegate
