@@ -3,9 +3,11 @@
 // or name. harness/README.md says what makes a sample valid.
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <set>
 #include <span>
 #include <thread>
@@ -101,7 +103,37 @@ class CuptiSession final : public Session {
     sets_.push_back(set);
   }
 
-  std::vector<Sample> collect() override;
+  std::vector<Sample> collect() override {
+    if (sets_.empty()) return {};
+    const std::vector<SampleReading> readings = sequence_.readings();  // waits for the device
+    const CuptiBatch batch = drain_all(shapes_);
+    std::vector<Recorded> recorded = attribute(batch);
+    const TimeWindow window{opened_ns_ - kSlackNs, CuptiLog::now_ns() + kSlackNs};
+    const auto is_flush = [&](const Activity& a) { return flush_shapes_.contains(a.shape); };
+    std::vector<Sample> samples;
+    samples.reserve(recorded.size());
+    for (size_t i = 0; i < recorded.size(); ++i) {
+      Sample& s = samples.emplace_back(summarise(recorded[i], window));
+      s.sm_mhz = sm_mhz(readings.at(i));
+      s.set = sets_[i];
+      s.outputs = readings.at(i).outputs;
+      s.cold_ns = longest(recorded[i].flush) - static_cast<double>(readings.at(i).wait_ns);
+      // Without the flush's record nobody knows that the sample started after it.
+      if (recorded[i].flush.empty() || batch.dropped > 0) s.flags |= kMissingRecord;
+      if (std::ranges::any_of(recorded[i].launch, is_flush)) s.flags |= kOverlapsFlush;
+    }
+    flag_foreign_work(samples, recorded, untagged(batch));
+    kernel_sets_.flag(samples, recorded, sets_);
+    clock_.flag(samples);
+    for (size_t i = 0; i < samples.size(); ++i) {
+      if (samples[i].flags != 0) continue;
+      log_.add(recorded[i].launch);
+      launches_.add(sets_[i], recorded[i].launch);
+    }
+    sets_.clear();
+    base_ = fresh_ids(kIdsPerSample * CudaSequence::kMostPending);
+    return samples;
+  }
 
   double enqueue_ns() const override { return enqueue_ns_.empty() ? 0 : median(enqueue_ns_); }
 
@@ -118,9 +150,28 @@ class CuptiSession final : public Session {
   }
 
  private:
-  std::vector<Recorded> attribute(const CuptiBatch& batch);
-  std::vector<Activity> untagged(const CuptiBatch& batch) const;
-  bool ran_flush(const Recorded& r) const;
+  std::vector<Recorded> attribute(const CuptiBatch& batch) {
+    std::vector<Recorded> recorded(sets_.size());
+    for (const Activity& a : batch.operations) {
+      const auto tag = batch.tags.find(a.correlation);
+      if (tag == batch.tags.end() || tag->second < base_) continue;
+      const uint64_t sample = (tag->second - base_) / kIdsPerSample;
+      const uint64_t part = (tag->second - base_) % kIdsPerSample;
+      if (sample >= recorded.size()) continue;
+      Recorded& r = recorded[sample];
+      if (part == 0) flush_shapes_.insert(a.shape);
+      (part == 0 ? r.flush : r.launch).push_back(a);
+    }
+    return recorded;
+  }
+
+  /// Operations that no call of ours made: of another thread, or behind a launch's back.
+  static std::vector<Activity> untagged(const CuptiBatch& batch) {
+    std::vector<Activity> all;
+    std::ranges::copy_if(batch.operations, std::back_inserter(all),
+                         [&](const Activity& a) { return !batch.tags.contains(a.correlation); });
+    return all;
+  }
 
   CudaSequence sequence_;
   const Variant& variant_;
@@ -137,68 +188,6 @@ class CuptiSession final : public Session {
   OperationLog log_;
   LaunchLog launches_;
 };
-
-std::vector<Recorded> CuptiSession::attribute(const CuptiBatch& batch) {
-  std::vector<Recorded> recorded(sets_.size());
-  for (const Activity& a : batch.operations) {
-    const auto tag = batch.tags.find(a.correlation);
-    if (tag == batch.tags.end() || tag->second < base_) continue;
-    const uint64_t sample = (tag->second - base_) / kIdsPerSample;
-    const uint64_t part = (tag->second - base_) % kIdsPerSample;
-    if (sample >= recorded.size()) continue;
-    Recorded& r = recorded[sample];
-    if (part == 0) flush_shapes_.insert(a.shape);
-    (part == 0 ? r.flush : r.launch).push_back(a);
-  }
-  return recorded;
-}
-
-/// Operations that no call of ours made: of another thread, or behind a launch's back.
-std::vector<Activity> CuptiSession::untagged(const CuptiBatch& batch) const {
-  std::vector<Activity> all;
-  for (const Activity& a : batch.operations) {
-    if (!batch.tags.contains(a.correlation)) all.push_back(a);
-  }
-  return all;
-}
-
-bool CuptiSession::ran_flush(const Recorded& r) const {
-  for (const Activity& a : r.launch) {
-    if (flush_shapes_.contains(a.shape)) return true;
-  }
-  return false;
-}
-
-std::vector<Sample> CuptiSession::collect() {
-  if (sets_.empty()) return {};
-  const std::vector<SampleReading> readings = sequence_.readings();  // waits for the device
-  const CuptiBatch batch = drain_all(shapes_);
-  std::vector<Recorded> recorded = attribute(batch);
-  const TimeWindow window{opened_ns_ - kSlackNs, CuptiLog::now_ns() + kSlackNs};
-  std::vector<Sample> samples;
-  samples.reserve(recorded.size());
-  for (size_t i = 0; i < recorded.size(); ++i) {
-    Sample& s = samples.emplace_back(summarise(recorded[i], window));
-    s.sm_mhz = sm_mhz(readings.at(i));
-    s.set = sets_[i];
-    s.outputs = readings.at(i).outputs;
-    s.cold_ns = longest(recorded[i].flush) - static_cast<double>(readings.at(i).wait_ns);
-    // Without the flush's record nobody knows that the sample started after it.
-    if (recorded[i].flush.empty() || batch.dropped > 0) s.flags |= kMissingRecord;
-    if (ran_flush(recorded[i])) s.flags |= kOverlapsFlush;
-  }
-  flag_foreign_work(samples, recorded, untagged(batch));
-  kernel_sets_.flag(samples, recorded, sets_);
-  clock_.flag(samples);
-  for (size_t i = 0; i < samples.size(); ++i) {
-    if (samples[i].flags != 0) continue;
-    log_.add(recorded[i].launch);
-    launches_.add(sets_[i], recorded[i].launch);
-  }
-  sets_.clear();
-  base_ = fresh_ids(kIdsPerSample * CudaSequence::kMostPending);
-  return samples;
-}
 
 /// Times empty kernels; returns what is wrong with their records. The first session of a process
 /// may come back empty, so this one is thrown away.
