@@ -90,31 +90,27 @@ std::vector<int> fingerprint(std::span<const Activity> launch) {
   return ids;
 }
 
-void KernelSets::learn(std::span<const Sample> samples, std::span<const std::vector<int>> prints,
-                       std::span<const size_t> sets) {
-  std::map<size_t, std::map<std::vector<int>, int>> seen;
+void KernelSets::flag(std::span<Sample> samples, std::span<const Recorded> recorded) {
+  using Print = std::pair<size_t, std::vector<int>>;  // problem set, shapes
+  std::vector<Print> prints;
+  prints.reserve(samples.size());
+  std::map<Print, int> seen;  // of sets that have no reference yet
   std::map<size_t, int> most;
   for (size_t i = 0; i < samples.size(); ++i) {
-    if (samples[i].flags != 0 || reference_.contains(sets[i])) continue;
-    const int count = ++seen[sets[i]][prints[i]];
-    most[sets[i]] = std::max(most[sets[i]], count);
+    const size_t set = samples[i].set;
+    prints.emplace_back(set, fingerprint(recorded[i].launch));
+    if (samples[i].flags != 0 || reference_.contains(set)) continue;
+    most[set] = std::max(most[set], ++seen[prints[i]]);
   }
   for (size_t i = 0; i < samples.size(); ++i) {  // in order: the earliest wins a tie
-    const auto found = seen.find(sets[i]);
+    const auto found = seen.find(prints[i]);
     if (found == seen.end() || samples[i].flags != 0) continue;
-    if (found->second.at(prints[i]) == most[sets[i]]) reference_.try_emplace(sets[i], prints[i]);
+    const auto& [set, shapes] = prints[i];
+    if (found->second == most[set]) reference_.try_emplace(set, shapes.size());
   }
-}
-
-void KernelSets::flag(std::span<Sample> samples, std::span<const Recorded> recorded,
-                      std::span<const size_t> sets) {
-  std::vector<std::vector<int>> prints;
-  prints.reserve(samples.size());
-  for (const Recorded& r : recorded) prints.push_back(fingerprint(r.launch));
-  learn(samples, prints, sets);
   for (size_t i = 0; i < samples.size(); ++i) {
-    const auto found = reference_.find(sets[i]);
-    const bool fewer = found != reference_.end() && prints[i].size() < found->second.size();
+    const auto found = reference_.find(samples[i].set);
+    const bool fewer = found != reference_.end() && prints[i].second.size() < found->second;
     if (fewer) samples[i].flags |= kMissingRecord;
   }
 }

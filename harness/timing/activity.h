@@ -76,14 +76,11 @@ std::vector<int> fingerprint(std::span<const Activity> launch);
 /// mean another grid.
 class KernelSets {
  public:
-  /// `samples[i]` belongs to `recorded[i]` and to problem set `sets[i]`.
-  void flag(std::span<Sample> samples, std::span<const Recorded> recorded,
-            std::span<const size_t> sets);
+  /// `samples[i]` belongs to `recorded[i]`.
+  void flag(std::span<Sample> samples, std::span<const Recorded> recorded);
 
  private:
-  void learn(std::span<const Sample> samples, std::span<const std::vector<int>> prints,
-             std::span<const size_t> sets);
-  std::map<size_t, std::vector<int>> reference_;  // by problem set
+  std::map<size_t, size_t> reference_;  // operations of it, by problem set
 };
 
 /// Flags samples in whose time, from the start of the flush to the end of the launch, one of

@@ -75,9 +75,8 @@ TEST(KernelSets, MostFrequentSetOfTheFirstBatchIsTheReference) {
                                     launch_of({op(3, 4, 8), op(1, 2, 7)}),
                                     launch_of({op(1, 2, 7), op(3, 4, 9)})};
   std::vector<Sample> samples(4);
-  const std::vector<size_t> sets(4, 0);
   KernelSets kernel_sets;
-  kernel_sets.flag(samples, recorded, sets);
+  kernel_sets.flag(samples, recorded);
   EXPECT_EQ(samples[0].flags, kMissingRecord);
   EXPECT_EQ(samples[1].flags, 0u);
   EXPECT_EQ(samples[2].flags, 0u) << "order does not matter";
@@ -86,7 +85,7 @@ TEST(KernelSets, MostFrequentSetOfTheFirstBatchIsTheReference) {
   std::vector<Recorded> later = {launch_of({op(1, 2, 7)}),
                                  launch_of({op(1, 2, 7), op(3, 4, 8), op(5, 99, 9)})};
   std::vector<Sample> next(2);
-  kernel_sets.flag(next, later, std::vector<size_t>{0, 0});
+  kernel_sets.flag(next, later);
   EXPECT_EQ(next[0].flags, kMissingRecord) << "the reference outlives the batch";
   EXPECT_EQ(next[1].flags, 0u) << "a slow path with one kernel more counts";
 }
@@ -98,7 +97,7 @@ TEST(KernelSets, EarliestWinsATieAndInvalidSamplesTeachNothing) {
   std::vector<Sample> samples(3);
   samples[0].flags = kBadTimestamp;
   KernelSets kernel_sets;
-  kernel_sets.flag(samples, recorded, std::vector<size_t>{0, 0, 0});
+  kernel_sets.flag(samples, recorded);
   EXPECT_EQ(samples[1].flags, 0u);
   EXPECT_EQ(samples[2].flags, kMissingRecord);
 }
@@ -107,8 +106,9 @@ TEST(KernelSets, EachProblemSetHasItsOwnReference) {
   std::vector<Recorded> recorded = {launch_of({op(1, 2, 1)}), launch_of({op(1, 2, 2)}),
                                     launch_of({op(1, 2, 1)}), launch_of({op(1, 2, 2)})};
   std::vector<Sample> samples(4);
+  samples[1].set = samples[3].set = 1;
   KernelSets kernel_sets;
-  kernel_sets.flag(samples, recorded, std::vector<size_t>{0, 1, 0, 1});
+  kernel_sets.flag(samples, recorded);
   for (const Sample& s : samples) EXPECT_EQ(s.flags, 0u);
 }
 

@@ -123,7 +123,7 @@ class CuptiSession final : public Session {
       if (std::ranges::any_of(recorded[i].launch, is_flush)) s.flags |= kOverlapsFlush;
     }
     flag_foreign_work(samples, recorded, untagged(batch));
-    kernel_sets_.flag(samples, recorded, sets_);
+    kernel_sets_.flag(samples, recorded);
     clock_.flag(samples);
     for (size_t i = 0; i < samples.size(); ++i) {
       if (samples[i].flags != 0) continue;
