@@ -11,6 +11,7 @@
 #include "harness/base/rng.h"
 #include "harness/kernel/cublaslt.h"
 #include "harness/kernel/cuda_check.h"
+#include "harness/timing/cuda/cuda_event.h"
 #include "harness/timing/cuda/read_kernel.cuh"
 #include "harness/timing/probe.h"
 
@@ -40,23 +41,18 @@ class Memory {
 
 /// Shortest of kRuns, in seconds. Long runs: the 0.5 us of an event does not matter.
 double fastest(cudaStream_t stream, const std::function<void()>& work) {
-  cudaEvent_t start = nullptr, end = nullptr;
-  MOEGATE_CUDA_CHECK(cudaEventCreate(&start));
-  MOEGATE_CUDA_CHECK(cudaEventCreate(&end));
+  CudaEvent start, end;
   for (int i = 0; i < kWarmUps; ++i) work();
-  float least = 0;
+  double least_ms = 0;
   for (int i = 0; i < kRuns; ++i) {
-    cudaEventRecord(start, stream);
+    start.record(stream);
     work();
-    cudaEventRecord(end, stream);
-    MOEGATE_CUDA_CHECK(cudaEventSynchronize(end));
-    float ms = 0;
-    MOEGATE_CUDA_CHECK(cudaEventElapsedTime(&ms, start, end));
-    least = i == 0 ? ms : std::min(least, ms);
+    end.record(stream);
+    end.wait();
+    const double ms = end.ms_since(start);
+    least_ms = i == 0 ? ms : std::min(least_ms, ms);
   }
-  cudaEventDestroy(start);
-  cudaEventDestroy(end);
-  return 1e-3 * static_cast<double>(least);
+  return 1e-3 * least_ms;
 }
 
 // Random, not zeros: an 8192^3 product is 13 % faster on zeros than on data.

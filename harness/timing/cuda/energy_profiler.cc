@@ -16,7 +16,7 @@
 #include "harness/base/error.h"
 #include "harness/device/cuda/cuda_sequence.h"
 #include "harness/device/nvml.h"
-#include "harness/kernel/cuda_check.h"
+#include "harness/timing/cuda/cuda_event.h"
 #include "harness/timing/energy.h"
 #include "harness/timing/profiler.h"
 
@@ -31,33 +31,6 @@ constexpr double kBlockS = 2e-3;  // of work between two looks at what the GPU h
 constexpr size_t kAhead = 8;      // blocks on the GPU: the host may be away for as long
 constexpr int kBackToBack = 16;   // of one thing, queued before the first may run
 constexpr std::chrono::microseconds kPoll{300};
-
-class BlockEnd {
- public:
-  BlockEnd() { MOEGATE_CUDA_CHECK(cudaEventCreate(&event_)); }
-  ~BlockEnd() { cudaEventDestroy(event_); }
-  BlockEnd(const BlockEnd&) = delete;
-  BlockEnd& operator=(const BlockEnd&) = delete;
-
-  void record(cudaStream_t stream) { MOEGATE_CUDA_CHECK(cudaEventRecord(event_, stream)); }
-  bool reached() const {
-    const cudaError_t status = cudaEventQuery(event_);
-    if (status == cudaErrorNotReady) {
-      cudaGetLastError();  // else the next launch would be told of it
-      return false;
-    }
-    MOEGATE_CUDA_CHECK(status);
-    return true;
-  }
-  double seconds_behind(const BlockEnd& start) const {
-    float ms = 0;
-    MOEGATE_CUDA_CHECK(cudaEventElapsedTime(&ms, start.event_, event_));
-    return 1e-3 * static_cast<double>(ms);
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
 
 /// Reads the counter over and over, from its making on, in a thread.
 class EnergyReader {
@@ -118,7 +91,7 @@ class EnergyLoad {
     EnergyBatch batch;
     const EnergyReader reader(counter_);
     for (size_t i = 0;; ++i) {
-      BlockEnd& end = ends_[i % kAhead];
+      CudaEvent& end = ends_[i % kAhead];
       while (i >= kAhead && !end.reached()) std::this_thread::sleep_for(kPoll);
       const double now_s = reader.now_s();
       if (now_s > kMostS || (now_s > kSettleS + least_s && reader.power())) break;
@@ -179,7 +152,7 @@ class EnergyLoad {
       ends_[1].record(stream());
       sequence_.release();
       finish();
-      least_s = std::min(least_s, ends_[1].seconds_behind(ends_[0]) / kBackToBack);
+      least_s = std::min(least_s, 1e-3 * ends_[1].ms_since(ends_[0]) / kBackToBack);
     }
     return least_s;
   }
@@ -187,7 +160,7 @@ class EnergyLoad {
   Device& device_;
   const EnergyCounter& counter_;
   CudaSequence sequence_;
-  std::array<BlockEnd, kAhead> ends_;
+  std::array<CudaEvent, kAhead> ends_;
   int pending_ = 0;  // of the sequence's samples
 };
 

@@ -8,6 +8,7 @@
 #include "harness/device/cuda/cuda_sequence.h"
 #include "harness/kernel/cuda_check.h"
 #include "harness/timing/activity.h"
+#include "harness/timing/cuda/cuda_event.h"
 #include "harness/timing/timer.h"
 
 namespace moegate {
@@ -15,28 +16,9 @@ namespace {
 
 constexpr double kDocumentedTickNs = 500;  // of cudaEventElapsedTime; an H200 has 32
 
-class Event {
- public:
-  Event() { MOEGATE_CUDA_CHECK(cudaEventCreate(&event_)); }
-  ~Event() {
-    if (event_) cudaEventDestroy(event_);
-  }
-  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
-  Event& operator=(Event&&) = delete;
-
-  void record(cudaStream_t stream) { MOEGATE_CUDA_CHECK(cudaEventRecord(event_, stream)); }
-  double ns_until(const Event& end) const {
-    float ms = 0;
-    MOEGATE_CUDA_CHECK(cudaEventElapsedTime(&ms, event_, end.event_));
-    return 1e6 * static_cast<double>(ms);
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
 struct Interval {
-  Event start, end;
+  CudaEvent start, end;
+  double ns() const { return 1e6 * end.ms_since(start); }
 };
 
 class EventSession final : public Session {
@@ -64,7 +46,7 @@ class EventSession final : public Session {
     std::vector<Sample> samples(sets_.size());
     for (size_t i = 0; i < sets_.size(); ++i) {
       Sample& s = samples[i];
-      s.span_ns = intervals_[i].start.ns_until(intervals_[i].end);
+      s.span_ns = intervals_[i].ns();
       s.busy_ns = s.sum_ns = s.span_ns;
       s.sm_mhz = sm_mhz(readings.at(i));
       s.set = sets_[i];
@@ -95,9 +77,7 @@ double event_tick_ns(cudaStream_t stream) {
   }
   MOEGATE_CUDA_CHECK(cudaStreamSynchronize(stream));
   std::vector<double> times_ns;
-  for (const Interval& interval : intervals) {
-    times_ns.push_back(interval.start.ns_until(interval.end));
-  }
+  for (const Interval& interval : intervals) times_ns.push_back(interval.ns());
   const double tick = measured_tick(times_ns);
   return tick > 0 ? tick : kDocumentedTickNs;
 }
