@@ -36,13 +36,7 @@ constexpr std::chrono::microseconds kPoll{300};
 class EnergyReader {
  public:
   explicit EnergyReader(const EnergyCounter& counter)
-      : counter_(counter), thread_([this] { read_on(); }) {}
-  ~EnergyReader() {
-    stop_ = true;
-    thread_.join();
-  }
-  EnergyReader(const EnergyReader&) = delete;
-  EnergyReader& operator=(const EnergyReader&) = delete;
+      : counter_(counter), thread_([this](const std::stop_token& stop) { read_until(stop); }) {}
 
   double now_s() const { return steady_seconds() - start_; }
 
@@ -53,8 +47,8 @@ class EnergyReader {
   }
 
  private:
-  void read_on() {
-    while (!stop_ && !failed_) {
+  void read_until(const std::stop_token& stop) {
+    while (!stop.stop_requested() && !failed_) {
       const double before_s = now_s();
       const std::optional<double> mj = counter_.millijoules();
       failed_ = !mj;
@@ -70,8 +64,8 @@ class EnergyReader {
   const double start_ = steady_seconds();
   mutable std::mutex mutex_;
   std::vector<EnergyReading> readings_;
-  std::atomic<bool> stop_ = false, failed_ = false;
-  std::thread thread_;  // the last: it uses the others
+  std::atomic<bool> failed_ = false;
+  std::jthread thread_;  // the last: it uses the others
 };
 
 /// What a batch does over and over.
