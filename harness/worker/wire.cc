@@ -74,39 +74,24 @@ void make_valid(nlohmann::json& value) {
   }
 }
 
-/// Until when to wait, asked ten times a second: a signal that comes just before poll() would not
+/// Asks ten times a second whether to go on: a signal that comes just before poll() would not
 /// end it.
-class Patience {
- public:
-  explicit Patience(Deadline deadline) : deadline_(std::move(deadline)) {}
-
-  /// What to give to poll(), in milliseconds; 0: the time is over.
-  int wait_ms() {
-    constexpr double kAskEveryMs = 100;
-    constexpr double kGraceSeconds = 2;
-    if (!interrupted_ && InterruptGuard::interrupted()) {
-      interrupted_ = true;
-      deadline_ = deadline_.within(kGraceSeconds);
-    }
-    return static_cast<int>(std::ceil(std::clamp(1e3 * deadline_.left(), 0.0, kAskEveryMs)));
-  }
-  Arrival over() const { return interrupted_ ? Arrival::interrupted : Arrival::timeout; }
-
- private:
-  Deadline deadline_;
-  bool interrupted_ = false;
-};
-
-Arrival read_all(int fd, void* data, size_t bytes, const Deadline& deadline) {
-  Patience patience(deadline);
+Arrival read_all(int fd, void* data, size_t bytes, Deadline deadline) {
+  constexpr double kAskEveryMs = 100, kGraceSeconds = 2;
+  bool interrupted = false;
   char* p = static_cast<char*>(data);
   while (bytes > 0) {
-    const int wait_ms = patience.wait_ms();
+    if (!interrupted && InterruptGuard::interrupted()) {
+      interrupted = true;
+      deadline = deadline.within(kGraceSeconds);
+    }
+    const int wait_ms =
+        static_cast<int>(std::ceil(std::clamp(1e3 * deadline.left(), 0.0, kAskEveryMs)));
     pollfd ready{fd, POLLIN, 0};
     const int n = ::poll(&ready, 1, wait_ms);
     if (n < 0 && errno == EINTR) continue;
     if (n == 0 && wait_ms > 0) continue;
-    if (n == 0) return patience.over();
+    if (n == 0) return interrupted ? Arrival::interrupted : Arrival::timeout;
     const ssize_t got = n < 0 ? -1 : ::read(fd, p, bytes);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return Arrival::closed;
