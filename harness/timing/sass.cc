@@ -8,6 +8,8 @@
 
 #include <charconv>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -48,12 +50,10 @@ class CubinFile {
     const int fd = ::mkstemp(name.data());
     if (fd < 0) return;
     name_ = name;
-    for (size_t done = 0; done < bytes.size();) {
-      const ssize_t n = ::write(fd, bytes.data() + done, bytes.size() - done);
-      if (n <= 0) break;  // nvdisasm refuses a file that is cut short
-      done += static_cast<size_t>(n);
-    }
     ::close(fd);
+    // nvdisasm refuses a file that is cut short.
+    std::ofstream(name_, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
   }
   ~CubinFile() {
     if (!name_.empty()) ::unlink(name_.c_str());
@@ -82,10 +82,9 @@ std::map<std::string, Sass> run_nvdisasm(const std::vector<std::string>& command
 std::map<std::string, Sass> parse_sass(std::string_view printed) {
   std::map<std::string, Sass> functions;
   Sass* function = nullptr;
-  while (!printed.empty()) {
-    const size_t end = printed.find('\n');
-    const std::string line = trimmed(std::string(printed.substr(0, end)));
-    printed.remove_prefix(end == std::string_view::npos ? printed.size() : end + 1);
+  std::istringstream lines{std::string(printed)};
+  for (std::string line; std::getline(lines, line);) {
+    line = trimmed(line);
     if (line.starts_with(kSectionLabel) && line.ends_with(':')) {
       const size_t name = kSectionLabel.size();
       function = &functions[line.substr(name, line.size() - name - 1)];
@@ -97,14 +96,10 @@ std::map<std::string, Sass> parse_sass(std::string_view printed) {
 }
 
 std::string find_nvdisasm() {
-  std::vector<std::string> folders;
-  if (const std::string home = environment("CUDA_HOME"); !home.empty()) {
-    folders.push_back(home + "/bin");
-  }
-  std::istringstream parts(environment("PATH"));
-  for (std::string folder; std::getline(parts, folder, ':');) folders.push_back(folder);
-  folders.emplace_back("/usr/local/cuda/bin");
-  for (const std::string& folder : folders) {
+  const std::string home = environment("CUDA_HOME");
+  std::istringstream folders((home.empty() ? "" : home + "/bin:") + environment("PATH") +
+                             ":/usr/local/cuda/bin");
+  for (std::string folder; std::getline(folders, folder, ':');) {
     const std::string program = folder + "/nvdisasm";
     if (!folder.empty() && ::access(program.c_str(), X_OK) == 0) return program;
   }
