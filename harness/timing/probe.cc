@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
+#include "harness/base/deadline.h"
 #include "harness/base/stats.h"
 #include "harness/device/nvml.h"
 
@@ -18,8 +18,6 @@ namespace moegate {
 // ceilings by OpenMP, noise. Uses the host timer, so what it proves is what is used.
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kMega = int64_t{1} << 20;
 constexpr int64_t kRulerMost = 8 * kMega;  // small enough to flush and read 200 times
@@ -148,18 +146,18 @@ void add_coldness(Timer& timer, const Subject& subject, int64_t bytes, std::vect
 /// but a slice of it, as a launch is.
 template <class Work>
 double best_rate(int64_t words, int64_t bytes_per_word, const Work& work) {
-  const auto start = Clock::now();
+  const Deadline until(kSweepSeconds);
   double best = 0;
   const auto run = [&](int64_t begin, int64_t count) {
-    const auto before = Clock::now();
+    const double before = steady_seconds();
     work(begin, count);
-    const std::chrono::duration<double> took = Clock::now() - before;
-    best = std::max(best, static_cast<double>(count * bytes_per_word) / took.count());
+    const double took_s = steady_seconds() - before;
+    best = std::max(best, static_cast<double>(count * bytes_per_word) / took_s);
   };
   do {
     run(0, words);
     for (int64_t at = 0; at + kSliceWords <= words; at += kSliceWords) run(at, kSliceWords);
-  } while (std::chrono::duration<double>(Clock::now() - start).count() < kSweepSeconds);
+  } while (!until.passed());
   return best;
 }
 
@@ -225,35 +223,29 @@ std::map<std::string, double> measure_host_ceilings(Device& device) {
 namespace {
 
 constexpr int kWarmUp = 20;
-constexpr size_t kRounds = 10;  // A/A: 200 samples a side, in turns
+constexpr int kRounds = 10;  // A/A: 200 samples a side, in turns
 constexpr int kPerRound = 20;
 
-void add_valid(Session& session, std::vector<double>& spans, int& invalid) {
+/// Valid spans of so many samples.
+std::vector<double> spans_of(Session& session, int samples, int& invalid) {
+  for (int i = 0; i < samples; ++i) session.enqueue();
+  std::vector<double> spans;
   for (const Sample& s : session.collect()) {
-    if (s.flags == 0) {
-      spans.push_back(s.span_ns);
-    } else {
-      ++invalid;
-    }
+    if (s.flags == 0) spans.push_back(s.span_ns);
   }
+  invalid += samples - static_cast<int>(spans.size());
+  return spans;
+}
+
+void warm_up(Session& session) {
+  int ignored = 0;
+  spans_of(session, kWarmUp, ignored);
 }
 
 std::vector<double> all_of(const std::vector<std::vector<double>>& turns) {
   std::vector<double> all;
   for (const std::vector<double>& turn : turns) all.insert(all.end(), turn.begin(), turn.end());
   return all;
-}
-
-RulerLevel level_of(const std::vector<double>& spans, int invalid) {
-  RulerLevel level{.valid = static_cast<int>(spans.size()), .invalid = invalid};
-  if (spans.empty()) return level;
-  level.ns = trimmed_mean(spans);
-  level.spread = stddev(spans) / level.ns;
-  return level;
-}
-
-void run_samples(Session& session, int samples) {
-  for (int i = 0; i < samples; ++i) session.enqueue();
 }
 
 }  // namespace
@@ -311,13 +303,14 @@ Probe whole_probe(const std::string& name, bool is_virtual, const std::string& k
 RulerLevel sample_ruler(Timer& timer, const Subject& subject, const Conditions& conditions,
                         int samples) {
   const std::unique_ptr<Session> session = timer.open(subject, nullptr, conditions);
-  run_samples(*session, kWarmUp);
-  session->collect();
-  run_samples(*session, samples);
-  std::vector<double> spans;
-  int invalid = 0;
-  add_valid(*session, spans, invalid);
-  return level_of(spans, invalid);
+  warm_up(*session);
+  RulerLevel level;
+  const std::vector<double> spans = spans_of(*session, samples, level.invalid);
+  level.valid = static_cast<int>(spans.size());
+  if (spans.empty()) return level;
+  level.ns = trimmed_mean(spans);
+  level.spread = stddev(spans) / level.ns;
+  return level;
 }
 
 Quiet quiet_of(Backend backend) {
@@ -343,19 +336,14 @@ Probe level_probe(const std::string& name, const RulerLevel& level, const std::s
 Turns take_turns(Timer& timer, const Subject& subject, const Conditions& conditions) {
   const std::unique_ptr<Session> session_a = timer.open(subject, nullptr, conditions);
   const std::unique_ptr<Session> session_b = timer.open(subject, nullptr, conditions);
-  for (Session* session : {session_a.get(), session_b.get()}) {
-    run_samples(*session, kWarmUp);
-    session->collect();
-  }
+  warm_up(*session_a);
+  warm_up(*session_b);
   Turns turns;
-  turns.a.resize(kRounds);
-  turns.b.resize(kRounds);
-  for (size_t round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kRounds; ++round) {
     const bool a_first = round % 2 == 0;
     for (const bool is_a : {a_first, !a_first}) {
       Session& session = is_a ? *session_a : *session_b;
-      run_samples(session, kPerRound);
-      add_valid(session, is_a ? turns.a[round] : turns.b[round], turns.invalid);
+      (is_a ? turns.a : turns.b).push_back(spans_of(session, kPerRound, turns.invalid));
     }
   }
   return turns;
