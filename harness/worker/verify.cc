@@ -192,7 +192,7 @@ std::string row_fault(Problem& problem, const std::vector<int64_t>& rows) {
 size_t kept_bytes(const std::vector<KeptOutputs>& sets) {
   size_t bytes = 0;
   for (const KeptOutputs& set : sets) {
-    for (const KeptOutputs::Output& o : set.outputs) {
+    for (const KeptOutput& o : set) {
       bytes += o.copy->bytes() + 2 * Tensor::kGuardBytes + o.places.size() * sizeof(int32_t);
     }
   }

@@ -45,7 +45,7 @@ KeptOutputs keep_outputs(Problem& problem, const Leeway& leeway) {
     auto copy = std::make_unique<Tensor>(problem.device(), from.name(), Role::output, from.dtype(),
                                          from.shape());
     problem.device().copy(copy->data(), from.data(), from.bytes());
-    kept.outputs.push_back({std::move(copy), std::move(output.places), output.tolerance});
+    kept.push_back({std::move(copy), std::move(output.places), output.tolerance});
   }
   problem.device().synchronize();
   return kept;
@@ -95,7 +95,7 @@ std::vector<WholeComparison> compare_whole(const Problem& problem, const KeptOut
     return places.empty() ? nullptr : places.data();
   };
   for (const SampledOutput& output : problem.sampled_outputs()) {
-    const KeptOutputs::Output& kept = reference.outputs.at(all.size());
+    const KeptOutput& kept = reference.at(all.size());
     const Tolerance allowed = allowed_apart(output.tolerance, kept.tolerance);
     WholeComparison comparison;
     comparison.output = output.tensor->name();

@@ -11,16 +11,13 @@
 
 namespace moegate {
 
-/// A copy of what one variant left in the sampled outputs of one problem, out of reach of
-/// the others.
-struct KeptOutputs {
-  struct Output {
-    std::unique_ptr<Tensor> copy;
-    std::vector<int32_t> places;
-    Tolerance tolerance;
-  };
-  std::vector<Output> outputs;
+/// A copy of what one variant left in a sampled output of one problem, out of reach of the others.
+struct KeptOutput {
+  std::unique_ptr<Tensor> copy;
+  std::vector<int32_t> places;
+  Tolerance tolerance;
 };
+using KeptOutputs = std::vector<KeptOutput>;
 /// `leeway`: the variant's.
 KeptOutputs keep_outputs(Problem& problem, const Leeway& leeway);
 
