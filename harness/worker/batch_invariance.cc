@@ -68,12 +68,9 @@ class Question {
   std::vector<Metric> ask(int64_t most) {
     if (!case_.params.contains("tokens")) return {};
     first_ = most + 1;  // no batch begins with token 0, which is the case's
-    std::set<int64_t> sizes = {most};
-    const int64_t own = case_.get_int("tokens", 1, std::numeric_limits<int64_t>::max());
-    if (own < most) sizes.insert(own);
-    for (const int64_t size : kSizes) {
-      if (size < most) sizes.insert(size);
-    }
+    std::set<int64_t> sizes(std::begin(kSizes), std::end(kSizes));
+    sizes.insert({case_.get_int("tokens", 1, std::numeric_limits<int64_t>::max()), most});
+    sizes.erase(sizes.upper_bound(most), sizes.end());
     int batches = 0;
     for (auto size = sizes.begin(); size != sizes.end() && of_tokens_ && !broken_; ++size) {
       batches += look_at(*size);
@@ -139,9 +136,9 @@ class Question {
   }
 
   void compare(const Problem& batch, int64_t first, int64_t tokens) {
-    for (int64_t token = first_; token < first_ + kTokens; ++token) {
+    const int64_t end = std::min(first_ + kTokens, first + tokens);
+    for (int64_t token = std::max(first_, first); token < end; ++token) {
       const int64_t place = token - first;
-      if (place < 0 || place >= tokens) continue;
       TokenBits now = bits_of(batch, place);
       const auto [seen, is_first] = seen_.try_emplace(token, std::move(now));
       if (is_first) continue;

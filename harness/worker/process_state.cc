@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 
@@ -48,12 +49,8 @@ void set_floating_point_modes(unsigned modes) {
 
 int thread_count() {
   std::error_code gone;
-  int count = 0;
-  for (auto it = std::filesystem::directory_iterator("/proc/self/task", gone);
-       it != std::filesystem::directory_iterator(); it.increment(gone)) {
-    ++count;
-  }
-  return count;
+  const std::filesystem::directory_iterator tasks("/proc/self/task", gone);
+  return static_cast<int>(std::distance(begin(tasks), end(tasks)));
 }
 
 /// What the kernel counts as written by this process alone (proc(5), smaps_rollup), once the heap
