@@ -110,17 +110,16 @@ std::string instruction_sets() {
 }
 
 void add_facts(const DeviceFacts& facts, std::vector<Probe>& probes) {
-  probes.push_back({.name = "device", .value = facts.name, .note = facts.uuid});
-  probes.push_back({.name = "system", .value = facts.driver});
-  probes.push_back({.name = "hardware threads", .value = fmt::format("{}", facts.processors)});
-  probes.push_back({.name = "instruction sets", .value = instruction_sets()});
-  const bool known = facts.cache_bytes > 0;
-  probes.push_back(
-      {.name = "last-level cache",
-       .value = known ? fmt::format("{:.1f}", double(facts.cache_bytes) / kMega) : "unknown",
-       .unit = known ? "MiB" : "",
-       .note = known ? "" : "the system does not say",
-       .ok = known});
+  probes.push_back({"device", facts.name, "", facts.uuid});
+  probes.push_back({"system", facts.driver});
+  probes.push_back({"hardware threads", std::to_string(facts.processors)});
+  probes.push_back({"instruction sets", instruction_sets()});
+  if (facts.cache_bytes > 0) {
+    const double mega = double(facts.cache_bytes) / kMega;
+    probes.push_back({"last-level cache", fmt::format("{:.1f}", mega), "MiB"});
+  } else {
+    probes.push_back({"last-level cache", "unknown", "", "the system does not say", false});
+  }
 }
 
 void add_coldness(Timer& timer, const Subject& subject, int64_t bytes, std::vector<Probe>& probes) {
@@ -135,10 +134,8 @@ void add_coldness(Timer& timer, const Subject& subject, int64_t bytes, std::vect
   if (miss.valid == 0 || hit.valid == 0) return;
   const bool proven = miss.ns / hit.ns >= kColdLeast;
   probes.push_back(
-      {.name = "cold / warm",
-       .value = fmt::format("{:.2f}", miss.ns / hit.ns),
-       .note = proven ? "flushing makes the caches cold" : "flushing does not make caches cold",
-       .ok = proven});
+      {"cold / warm", fmt::format("{:.2f}", miss.ns / hit.ns), "",
+       proven ? "flushing makes the caches cold" : "flushing does not make caches cold", proven});
 }
 
 /// Fastest piece in bytes per second: the machine may be shared, a ceiling is what was possible. On
@@ -178,10 +175,7 @@ Health probe_host(Device& device) {
   add_facts(facts, probes);
   try {
     const std::unique_ptr<Timer> timer = make_host_timer(device);
-    probes.push_back({.name = "clock tick",
-                      .value = fmt::format("{:.0f}", timer->tick_ns()),
-                      .unit = "ns",
-                      .note = "steady_clock"});
+    probes.push_back({"clock tick", fmt::format("{:.0f}", timer->tick_ns()), "ns", "steady_clock"});
     // A quarter of the cache stays cached while other programs use the rest.
     const int64_t bytes = std::clamp(facts.cache_bytes / 4, kMega, kRulerMost);
     RulerProblem first(device, bytes);
@@ -191,7 +185,7 @@ Health probe_host(Device& device) {
     add_noise(take_turns(*timer, subject, {}), timer->tick_ns(), quiet_of(Backend::host), health);
   } catch (const std::exception& error) {
     health.times = false;
-    probes.push_back({.name = "timer", .value = "unavailable", .note = error.what(), .ok = false});
+    probes.push_back({"timer", "unavailable", "", error.what(), false});
   }
   return health;
 }
@@ -283,12 +277,12 @@ Probe chip_probe(int capability, bool compiled_by_driver) {
         "; moegate was compiled for this chip, but its developers run it on sm_90 only: tell "
         "them what you see";
   }
-  return {.name = "chip", .value = fmt::format("sm_{}", capability), .note = note};
+  return {"chip", fmt::format("sm_{}", capability), "", note};
 }
 
 Probe whole_probe(const std::string& name, bool is_virtual, const std::string& kernel) {
   const auto no = [](const char* what, const char* note) {
-    return Probe{.name = "whole GPU", .value = what, .note = note, .ok = false};
+    return Probe{"whole GPU", what, "", note, false};
   };
   if (name.find(" MIG ") != std::string::npos) {
     return no("MIG slice", "other slices share L2 and memory; switch MIG off to measure");
@@ -297,7 +291,7 @@ Probe whole_probe(const std::string& name, bool is_virtual, const std::string& k
   if (kernel.find("microsoft") != std::string::npos) {
     return no("WSL2", "launches and counters go through Windows; measure under Linux");
   }
-  return {.name = "whole GPU", .value = "yes", .note = "no MIG slice, no vGPU, no WSL2"};
+  return {"whole GPU", "yes", "", "no MIG slice, no vGPU, no WSL2"};
 }
 
 RulerLevel sample_ruler(Timer& timer, const Subject& subject, const Conditions& conditions,
@@ -323,14 +317,10 @@ Quiet quiet_of(Backend backend) {
 Probe level_probe(const std::string& name, const RulerLevel& level, const std::string& timer,
                   const Quiet& quiet) {
   const int all = level.valid + level.invalid;
-  return {
-      .name = name,
-      .value = fmt::format("{:.2f}", level.ns * 1e-3),
-      .unit = "us",
-      .note =
+  return {name, fmt::format("{:.2f}", level.ns * 1e-3), "us",
           fmt::format("{}, {} samples, {} invalid, spread {:.1f} % (good: below {:.0f} %)", timer,
                       level.valid, level.invalid, 100 * level.spread, 100 * quiet.spread),
-      .ok = level.valid > 0 && level.invalid <= quiet.invalid * all && level.spread < quiet.spread};
+          level.valid > 0 && level.invalid <= quiet.invalid * all && level.spread < quiet.spread};
 }
 
 Turns take_turns(Timer& timer, const Subject& subject, const Conditions& conditions) {
@@ -357,8 +347,7 @@ void add_noise(const Turns& turns, double tick_ns, const Quiet& quiet, Health& h
     ratios.push_back(trimmed_mean(turns.a[turn]) / trimmed_mean(turns.b[turn]));
   }
   if (ratios.size() < 2) {
-    health.probes.push_back(
-        {.name = "A/A ratio", .value = "unavailable", .note = "no valid sample", .ok = false});
+    health.probes.push_back({"A/A ratio", "unavailable", "", "no valid sample", false});
     return;
   }
   for (const double ratio : ratios) health.log_ratios.push_back(std::log(ratio));
@@ -369,16 +358,12 @@ void add_noise(const Turns& turns, double tick_ns, const Quiet& quiet, Health& h
   const auto valid = static_cast<double>(a.size() + b.size());
   health.quiet = std::abs(ratio - 1) <= quiet.ratio && reach <= 3 * quiet.ratio &&
                  turns.invalid <= quiet.invalid * (valid + turns.invalid);
-  health.probes.push_back(
-      {.name = "A/A ratio",
-       .value = fmt::format("{:.4f}", ratio),
-       .note =
-           fmt::format("same launch twice, {} + {} samples in turns: known to {:.2g} % (good: 1 "
-                       "within {:.0f} %, known to {:.0f} %); spread {:.1f} % and {:.1f} %, {} "
-                       "invalid",
-                       a.size(), b.size(), 100 * reach, 100 * quiet.ratio, 300 * quiet.ratio,
-                       100 * stddev(a) / mean(a), 100 * stddev(b) / mean(b), turns.invalid),
-       .ok = health.quiet});
+  const std::string note = fmt::format(
+      "same launch twice, {} + {} samples in turns: known to {:.2g} % (good: 1 within {:.0f} %, "
+      "known to {:.0f} %); spread {:.1f} % and {:.1f} %, {} invalid",
+      a.size(), b.size(), 100 * reach, 100 * quiet.ratio, 300 * quiet.ratio,
+      100 * stddev(a) / mean(a), 100 * stddev(b) / mean(b), turns.invalid);
+  health.probes.push_back({"A/A ratio", fmt::format("{:.4f}", ratio), "", note, health.quiet});
 }
 
 std::optional<std::string> clock_limit(const Device& device) {

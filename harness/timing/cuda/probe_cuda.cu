@@ -44,12 +44,12 @@ void attempt(const char* name, std::vector<Probe>& probes, const std::function<v
   try {
     probe();
   } catch (const std::exception& error) {
-    probes.push_back({.name = name, .value = "unavailable", .note = error.what(), .ok = false});
+    probes.push_back({name, "unavailable", "", error.what(), false});
   }
 }
 
 void add_facts(const DeviceFacts& facts, std::vector<Probe>& probes) {
-  probes.push_back({.name = "device", .value = facts.name, .note = facts.uuid});
+  probes.push_back({"device", facts.name, "", facts.uuid});
   cudaFuncAttributes own{};
   MOEGATE_CUDA_CHECK(cudaFuncGetAttributes(&own, read_kernel));
   // Machine code is made of PTX of its own chip; what the driver made is of an older one.
@@ -57,29 +57,27 @@ void add_facts(const DeviceFacts& facts, std::vector<Probe>& probes) {
   utsname system{};
   uname(&system);
   probes.push_back(whole_probe(facts.name, is_virtual_gpu(facts.uuid), system.release));
-  probes.push_back({.name = "driver", .value = facts.driver});
-  probes.push_back({.name = "SMs", .value = fmt::format("{}", facts.processors)});
-  probes.push_back({.name = "L2",
-                    .value = fmt::format("{:.0f}", static_cast<double>(facts.cache_bytes) / kMega),
-                    .unit = "MiB"});
+  probes.push_back({"driver", facts.driver});
+  probes.push_back({"SMs", std::to_string(facts.processors)});
+  const double mega = static_cast<double>(facts.cache_bytes) / kMega;
+  probes.push_back({"L2", fmt::format("{:.0f}", mega), "MiB"});
 }
 
 void add_timers(const std::string& no_cupti, double cupti_tick, double event_tick,
                 std::vector<Probe>& probes) {
   const bool healthy = no_cupti.empty();
-  probes.push_back({.name = "CUPTI",
-                    .value = healthy ? "healthy" : "unavailable",
-                    .note = healthy ? "self-test: every launch attributed, none dropped; " +
-                                          one_line(CuptiLib().path())
-                                    : no_cupti,
-                    .ok = healthy});
-  if (healthy)
+  const auto tick = [&](const char* name, double ns, const char* note) {
+    probes.push_back({name, fmt::format("{:.0f}", ns), "ns", note});
+  };
+  if (healthy) {
+    const std::string path = one_line(CuptiLib().path());
     probes.push_back(
-        {.name = "CUPTI tick", .value = fmt::format("{:.0f}", cupti_tick), .unit = "ns"});
-  probes.push_back({.name = "event tick",
-                    .value = fmt::format("{:.0f}", event_tick),
-                    .unit = "ns",
-                    .note = "CUDA events: the fallback"});
+        {"CUPTI", "healthy", "", "self-test: every launch attributed, none dropped; " + path});
+    tick("CUPTI tick", cupti_tick, "");
+  } else {
+    probes.push_back({"CUPTI", "unavailable", "", no_cupti, false});
+  }
+  tick("event tick", event_tick, "CUDA events: the fallback");
 }
 
 /// What events say more than CUPTI does of the same launches.
@@ -88,10 +86,8 @@ void add_event_cost(Timer& event, Timer& cupti, const Subject& subject,
   const RulerLevel seen = sample_ruler(event, subject, {}, kSamples);
   const RulerLevel true_level = sample_ruler(cupti, subject, {}, kSamples);
   if (seen.valid == 0 || true_level.valid == 0) return;
-  probes.push_back({.name = "events add",
-                    .value = fmt::format("{:.2f}", (seen.ns - true_level.ns) * 1e-3),
-                    .unit = "us",
-                    .note = fmt::format("to {:.2f} us by CUPTI", true_level.ns * 1e-3)});
+  probes.push_back({"events add", fmt::format("{:.2f}", (seen.ns - true_level.ns) * 1e-3), "us",
+                    fmt::format("to {:.2f} us by CUPTI", true_level.ns * 1e-3)});
 }
 
 void add_flush_cost(Device& device, const Subject& subject, std::vector<Probe>& probes) {
@@ -110,16 +106,11 @@ void add_flush_cost(Device& device, const Subject& subject, std::vector<Probe>& 
       mhz.push_back(sm_mhz(r));
     }
     const bool reads = flush == Flush::read;
-    probes.push_back({.name = reads ? "flush by reading" : "flush by writing",
-                      .value = fmt::format("{:.1f}", median(us)),
-                      .unit = "us",
-                      .note = reads ? "the default" : ""});
-    if (reads) {
-      probes.push_back({.name = "SM clock, measured",
-                        .value = fmt::format("{:.0f}", median(mhz)),
-                        .unit = "MHz",
-                        .note = "by the flush kernel"});
-    }
+    probes.push_back({reads ? "flush by reading" : "flush by writing",
+                      fmt::format("{:.1f}", median(us)), "us", reads ? "the default" : ""});
+    if (!reads) continue;
+    probes.push_back(
+        {"SM clock, measured", fmt::format("{:.0f}", median(mhz)), "MHz", "by the flush kernel"});
   }
 }
 
@@ -141,28 +132,21 @@ void add_coldness(Timer& timer, const Subject& subject, std::vector<Probe>& prob
   row("warm", hit);
   if (cold.valid == 0 || after_write.valid == 0 || hit.valid == 0) return;
   const bool proven = cold.ns / hit.ns >= kColdLeast;
-  probes.push_back({.name = "cold / warm",
-                    .value = fmt::format("{:.2f}", cold.ns / hit.ns),
-                    .note = proven ? "the flush makes L2 cold" : "the flush does not make L2 cold",
-                    .ok = proven});
-  probes.push_back({.name = "dirty / clean",
-                    .value = fmt::format("{:.2f}", after_write.ns / cold.ns),
-                    .note = "how much longer a kernel takes behind a flush that writes"});
+  probes.push_back({"cold / warm", fmt::format("{:.2f}", cold.ns / hit.ns), "",
+                    proven ? "the flush makes L2 cold" : "the flush does not make L2 cold",
+                    proven});
+  probes.push_back({"dirty / clean", fmt::format("{:.2f}", after_write.ns / cold.ns), "",
+                    "how much longer a kernel takes behind a flush that writes"});
 }
 
 void add_state(const DeviceFacts& facts, std::vector<Probe>& probes) {
   const GpuState state = read_gpu_state(facts.uuid);
   if (!state.why_none.empty()) {
-    probes.push_back(
-        {.name = "clocks", .value = "unavailable", .note = state.why_none, .ok = false});
+    probes.push_back({"clocks", "unavailable", "", state.why_none, false});
     return;
   }
   const auto number = [&](const char* name, auto value, const char* unit, std::string note = "") {
-    if (value)
-      probes.push_back({.name = name,
-                        .value = fmt::format("{:.0f}", double(*value)),
-                        .unit = unit,
-                        .note = note});
+    if (value) probes.push_back({name, fmt::format("{:.0f}", double(*value)), unit, note});
   };
   number("SM clock now", state.sm_mhz, "MHz",
          state.sm_max_mhz ? fmt::format("at most {}", *state.sm_max_mhz) : "");
@@ -179,23 +163,23 @@ void add_energy(const DeviceFacts& facts, std::vector<Probe>& probes) {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < kReads; ++i) counter.millijoules();
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
-  probes.push_back(
-      {.name = "energy counter",
-       .value = counts ? "readable" : "unavailable",
-       .note = counts ? fmt::format("in {:.2f} ms", took.count() / kReads) : counter.why_none(),
-       .ok = counts});
+  const std::string note =
+      counts ? fmt::format("in {:.2f} ms", took.count() / kReads) : counter.why_none();
+  probes.push_back({"energy counter", counts ? "readable" : "unavailable", "", note, counts});
 }
 
 void add_neighbours(const DeviceFacts& facts, std::vector<Probe>& probes) {
   const std::optional<int> others = other_gpu_processes(facts.uuid);
-  probes.push_back({.name = "other processes on the GPU",
-                    .value = !others        ? "unknown"
-                             : *others == 0 ? "none"
-                                            : fmt::format("{}", *others),
-                    .note = !others        ? "NVML does not show processes here"
-                            : *others == 0 ? ""
-                                           : "what they do falls into what is measured",
-                    .ok = others == 0});
+  const auto add = [&](const std::string& value, const char* note) {
+    probes.push_back({"other processes on the GPU", value, "", note, others == 0});
+  };
+  if (!others) {
+    add("unknown", "NVML does not show processes here");
+  } else if (*others == 0) {
+    add("none", "");
+  } else {
+    add(std::to_string(*others), "what they do falls into what is measured");
+  }
 }
 
 void note_limit(const Device& device, const char* when, Health& health) {

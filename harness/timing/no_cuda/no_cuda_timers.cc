@@ -40,8 +40,7 @@ std::unique_ptr<Profiler> make_energy_profiler(Device&, const Profiling&) {
 }
 
 Health probe_cuda(Device&) {
-  return {.probes = {{.name = "CUDA", .value = "unavailable", .note = kNoCuda, .ok = false}},
-          .times = false};
+  return {.probes = {{"CUDA", "unavailable", "", kNoCuda, false}}, .times = false};
 }
 
 std::map<std::string, double> measure_cuda_ceilings(Device&) {
