@@ -73,36 +73,28 @@ void detach_from_terminal(int words) {
   _exit(kNoProgram);
 }
 
-/// This process's environment with some variables of another value, or without them. Made before
-/// the fork, after which nothing may be allocated.
-class Variables {
- public:
-  explicit Variables(const std::map<std::string, std::string>& others) {
-    for (char** at = environ; *at != nullptr; ++at) {
-      const std::string text = *at;
-      if (!others.contains(text.substr(0, text.find('=')))) texts_.push_back(text);
-    }
-    for (const auto& [name, value] : others) {
-      if (!value.empty()) texts_.push_back(name + "=" + value);
-    }
-    for (std::string& text : texts_) places_.push_back(text.data());
-    places_.push_back(nullptr);
+/// This process's environment with some variables of another value, or without them.
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& others) {
+  std::vector<std::string> texts;
+  for (char** at = environ; *at != nullptr; ++at) {
+    const std::string text = *at;
+    if (!others.contains(text.substr(0, text.find('=')))) texts.push_back(text);
   }
-  Variables(const Variables&) = delete;
-  Variables& operator=(const Variables&) = delete;
-
-  char* const* get() const { return places_.data(); }
-
- private:
-  std::vector<std::string> texts_;
-  std::vector<char*> places_;
-};
+  for (const auto& [name, value] : others) {
+    if (!value.empty()) texts.push_back(name + "=" + value);
+  }
+  return texts;
+}
 
 }  // namespace
 
 Child::Child(const std::string& program, const std::vector<int>& cpus,
              const std::map<std::string, std::string>& variables) {
-  const Variables environment(variables);
+  // Before the fork, after which nothing may be allocated.
+  std::vector<std::string> texts = environment_with(variables);
+  std::vector<char*> environment;
+  for (std::string& text : texts) environment.push_back(text.data());
+  environment.push_back(nullptr);
   int down[2], up[2], words[2];
   if (pipe2(down, O_CLOEXEC) != 0 || pipe2(up, O_CLOEXEC) != 0 || pipe2(words, O_CLOEXEC) != 0) {
     throw Error(Exit::environment, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
@@ -117,8 +109,8 @@ Child::Child(const std::string& program, const std::vector<int>& cpus,
     before_ = children();
     pid_ = fork();
     if (pid_ == 0) {
-      become(program.c_str(), environment.get(), cpus.empty() ? nullptr : &bound_to, down[0], up[1],
-             words[1]);
+      become(program.c_str(), environment.data(), cpus.empty() ? nullptr : &bound_to, down[0],
+             up[1], words[1]);
     }
     if (pid_ > 0) workers().insert(pid_);
   }
