@@ -8,16 +8,6 @@
 #include "harness/base/dynlib.h"
 
 namespace moegate {
-namespace {
-
-/// Hottest first; of equals the first in the code.
-void sort_by_heat(std::vector<StallRow>& rows) {
-  std::ranges::sort(rows, {}, [](const StallRow& r) {
-    return std::tuple(-r.samples, r.offset, std::string_view(r.reason));
-  });
-}
-
-}  // namespace
 
 std::optional<std::string> stall_reason(const std::string& name) {
   constexpr std::string_view kPrefix = "issue_stalled_", kTwin = "_not_issued";
@@ -42,7 +32,10 @@ void StallTally::add_rows(const Function& function, size_t ordinal, size_t most,
     std::tie(row.offset, row.reason) = at;
     row.samples = samples;
   }
-  sort_by_heat(rows);
+  // Hottest first; of equals the first in the code.
+  std::ranges::sort(rows, {}, [](const StallRow& r) {
+    return std::tuple(-r.samples, r.offset, std::string_view(r.reason));
+  });
   rows.resize(std::min(rows.size(), most));
   table.rows.insert(table.rows.end(), rows.begin(), rows.end());
 }

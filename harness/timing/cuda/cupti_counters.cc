@@ -353,9 +353,8 @@ class CounterProfiler final : public Profiler {
     const auto launch = capture(one);
     if (launch) result.kernels = launch->operations();
     add(count(sequence, {[&] { sequence.launch(); }})[0], Metric::kWholeLaunch, result);
-    result.metrics.push_back({.name = "counter_passes",
-                              .unit = "launches",
-                              .value = static_cast<double>(counters_.plan().passes())});
+    const auto passes = static_cast<double>(counters_.plan().passes());
+    result.metrics.push_back({"counter_passes", "launches", passes});
     if (per_kernel_ && launch) count_kernels(*launch, sequence, result);
   }
 
@@ -396,10 +395,7 @@ class CounterProfiler final : public Profiler {
   void add(const std::vector<double>& values, int ordinal, Result& result) {
     const CounterPlan& plan = counters_.plan();
     for (size_t i = 0; i < values.size(); ++i) {
-      result.metrics.push_back({.name = plan.metrics()[i],
-                                .unit = plan.units()[i],
-                                .value = values[i],
-                                .ordinal = ordinal});
+      result.metrics.push_back({plan.metrics()[i], plan.units()[i], values[i], ordinal});
     }
   }
 

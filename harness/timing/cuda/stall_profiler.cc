@@ -340,8 +340,7 @@ class StallProfiler final : public Profiler {
     describe(table.kernels, table.rows);
     const auto add = [&](const char* name, int64_t value, const char* unit,
                          int ordinal = Metric::kWholeLaunch) {
-      result.metrics.push_back(
-          {.name = name, .unit = unit, .value = static_cast<double>(value), .ordinal = ordinal});
+      result.metrics.push_back({name, unit, static_cast<double>(value), ordinal});
     };
     for (size_t k = 0; k < table.kernels.size(); ++k) {
       const PcFunction& kernel = table.kernels[k];
