@@ -204,17 +204,13 @@ class Counters {
 
   const CounterPlan& plan() const { return plan_; }
 
-  /// What is done in every pass. Nothing here waits but `wait`, for all that was enqueued.
-  struct Repeated {
-    std::function<void()> prepare, wait;        // not counted
-    std::vector<std::function<void()>> ranges;  // counted, each for itself
-  };
-  /// The values of plan().metrics(), for each of the ranges. A pass first does the ranges
-  /// uncounted: starting one empties the caches of instructions and constants, which warm launches
-  /// would find full.
-  std::vector<std::vector<double>> count(const Repeated& repeated) {
+  /// The values of plan().metrics(), for each of the ranges, which do not wait, behind the
+  /// sequence's flush. A pass first does the ranges uncounted: starting one empties the caches of
+  /// instructions and constants, which warm launches would find full.
+  std::vector<std::vector<double>> count(CudaSequence& sequence,
+                                         const std::vector<std::function<void()>>& ranges) {
     // With room for exactly as many, the last of three ranges is dropped.
-    const size_t room = 2 * repeated.ranges.size() + 2;
+    const size_t room = 2 * ranges.size() + 2;
     std::vector<uint8_t> data = make_room(room);
     configure(data, room);
     size_t passes = 0;
@@ -223,18 +219,19 @@ class Counters {
         throw Error(Exit::environment, "counters: the passes do not end");
       }
       start();
-      for (const auto& range : repeated.ranges) range();
-      repeated.prepare();
-      repeated.wait();
-      for (size_t i = 0; i < repeated.ranges.size(); ++i) {
+      for (const auto& range : ranges) range();
+      sequence.prepare();
+      sequence.release();
+      sequence.readings();  // waits for all that was enqueued
+      for (size_t i = 0; i < ranges.size(); ++i) {
         push(i);
-        repeated.ranges[i]();
+        ranges[i]();
         pop();
       }
-      repeated.wait();
+      sequence.readings();
       all = stop();
     }
-    return decode(data, repeated.ranges.size());
+    return decode(data, ranges.size());
   }
 
  private:
@@ -352,24 +349,14 @@ class CounterProfiler final : public Profiler {
     CudaSequence sequence(device_, one, conditions);
     const auto launch = capture(one);
     if (launch) result.kernels = launch->operations();
-    add(count(sequence, {[&] { sequence.launch(); }})[0], Metric::kWholeLaunch, result);
+    const auto whole = counters_.count(sequence, {[&] { sequence.launch(); }});
+    add(whole[0], Metric::kWholeLaunch, result);
     const auto passes = static_cast<double>(counters_.plan().passes());
     result.metrics.push_back({"counter_passes", "launches", passes});
     if (per_kernel_ && launch) count_kernels(*launch, sequence, result);
   }
 
  private:
-  std::vector<std::vector<double>> count(CudaSequence& sequence,
-                                         std::vector<std::function<void()>> ranges) {
-    return counters_.count({.prepare =
-                                [&] {
-                                  sequence.prepare();
-                                  sequence.release();
-                                },
-                            .wait = [&] { sequence.readings(); },
-                            .ranges = std::move(ranges)});
-  }
-
   void count_kernels(const CapturedLaunch& launch, CudaSequence& sequence, Result& result) {
     const auto parts = launch.parts();
     const auto stream = static_cast<cudaStream_t>(device_.stream());
@@ -378,7 +365,7 @@ class CounterProfiler final : public Profiler {
       ranges.emplace_back(
           [&part, stream] { MOEGATE_CUDA_CHECK(cudaGraphLaunch(part.get(), stream)); });
     }
-    const auto values = count(sequence, std::move(ranges));
+    const auto values = counters_.count(sequence, ranges);
     for (size_t i = 0; i < values.size(); ++i) add(values[i], static_cast<int>(i), result);
   }
 
