@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -15,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "harness/base/deadline.h"
 #include "harness/base/error.h"
 #include "harness/device/cuda/captured_launch.h"
 #include "harness/device/cuda/cuda_sequence.h"
@@ -54,12 +54,6 @@ Params pc_params(size_t size, CUcontext context) {
   params.size = size;
   params.ctx = context;
   return params;
-}
-
-/// Whether a cubin has a table of source lines; asking CUPTI for every instruction takes longer.
-bool has_lines(std::span<const uint8_t> cubin) {
-  const std::string_view bytes(reinterpret_cast<const char*>(cubin.data()), cubin.size());
-  return bytes.find(".debug_line") != std::string_view::npos;
 }
 
 /// One per process. Kernels run as they would without it, also side by side and in graphs: what was
@@ -118,7 +112,7 @@ class PcSampler {
   Batch collect() {
     auto params =
         pc_params<CUpti_PCSamplingGetDataParams>(CUpti_PCSamplingGetDataParamsSize, context_);
-    CUpti_PCSamplingData* data = read_.data();
+    CUpti_PCSamplingData* data = &read_.data;
     params.pcSamplingData = data;
     Batch batch;
     for (int call = 0; call < kMostPcCalls; ++call) {
@@ -148,7 +142,9 @@ class PcSampler {
   /// "file.cu:12"; empty for what was built without line information.
   static std::string line(std::span<const uint8_t> cubin, const std::string& function,
                           int64_t offset) {
-    if (!has_lines(cubin)) return "";
+    // Asking CUPTI takes longer than a look for a table of source lines.
+    const std::string_view bytes(reinterpret_cast<const char*>(cubin.data()), cubin.size());
+    if (bytes.find(".debug_line") == std::string_view::npos) return "";
     CUpti_GetSassToSourceCorrelationParams params{};
     params.size = CUpti_GetSassToSourceCorrelationParamsSize;
     params.cubin = cubin.data();
@@ -168,30 +164,24 @@ class PcSampler {
 
  private:
   /// Where CUPTI writes records.
-  class Buffer {
-   public:
-    Buffer() : reasons_(kPcRecords * kPcReasons), records_(kPcRecords) { clear(); }
-    Buffer(const Buffer&) = delete;
-    Buffer& operator=(const Buffer&) = delete;
+  struct Buffer {
+    std::vector<CUpti_PCSamplingStallReason> reasons;
+    std::vector<CUpti_PCSamplingPCData> records;
+    CUpti_PCSamplingData data{};
 
+    Buffer() : reasons(kPcRecords * kPcReasons), records(kPcRecords) { clear(); }
     void clear() {
-      for (size_t i = 0; i < records_.size(); ++i) {
-        records_[i] = {};
-        records_[i].size = sizeof(CUpti_PCSamplingPCData);
-        records_[i].stallReasonCount = kPcReasons;
-        records_[i].stallReason = &reasons_[i * kPcReasons];
+      for (size_t i = 0; i < records.size(); ++i) {
+        records[i] = {};
+        records[i].size = sizeof(CUpti_PCSamplingPCData);
+        records[i].stallReasonCount = kPcReasons;
+        records[i].stallReason = &reasons[i * kPcReasons];
       }
-      data_ = {};
-      data_.size = sizeof data_;
-      data_.collectNumPcs = records_.size();
-      data_.pPcData = records_.data();
+      data = {};
+      data.size = sizeof data;
+      data.collectNumPcs = records.size();
+      data.pPcData = records.data();
     }
-    CUpti_PCSamplingData* data() { return &data_; }
-
-   private:
-    std::vector<CUpti_PCSamplingStallReason> reasons_;
-    std::vector<CUpti_PCSamplingPCData> records_;
-    CUpti_PCSamplingData data_{};
   };
 
   void enable() {
@@ -221,7 +211,7 @@ class PcSampler {
     all[2].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_ENABLE_START_STOP_CONTROL;
     all[2].attributeData.enableStartStopControlData.enableStartStopControl = 1;
     all[3].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER;
-    all[3].attributeData.samplingDataBufferData.samplingDataBuffer = kept_.data();
+    all[3].attributeData.samplingDataBufferData.samplingDataBuffer = &kept_.data;
     all[4].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE;
     all[4].attributeData.hardwareBufferSizeData.hardwareBufferSize = kPcHardwareBytes;
     all[5].attributeType = CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SCRATCH_BUFFER_SIZE;
@@ -295,7 +285,7 @@ class PcSampler {
 };
 
 constexpr int64_t kEnoughSamples = 20'000;  // a share of 10 % is then known to 0.2 points
-constexpr std::chrono::seconds kMostSampling{2};
+constexpr double kMostSeconds = 2;
 constexpr int kFirstLaunches = 8;
 constexpr int kMostLaunches = 1024;  // of one batch; fits what may be pending
 constexpr size_t kMostRows = 200;    // of a kernel
@@ -363,10 +353,9 @@ class StallProfiler final : public Profiler {
   }
 
   Sampled sample(CudaSequence& sequence, const std::vector<std::string>& operations) {
-    using Clock = std::chrono::steady_clock;
     Sampled sampled;
-    const auto start = Clock::now();
-    for (int launches = kFirstLaunches; !sampled.full && Clock::now() - start < kMostSampling;
+    const Deadline until(kMostSeconds);
+    for (int launches = kFirstLaunches; !sampled.full && !until.passed();
          launches = std::min(2 * launches, kMostLaunches)) {
       sampler_->sample([&] {
         for (int i = 0; i < launches; ++i) {
