@@ -74,7 +74,9 @@ class Server {
   void answer(const json& request) {
     const std::string kind = kind_of(request);
     if (kind == feature::kThrottle) {
-      send(out_, encode(Throttled{throttle()}));
+      const DeviceFacts& device = device_->facts();
+      const bool host = device.backend == Backend::host;
+      send(out_, encode(Throttled{host ? "" : throttle_text(read_gpu_state(device.uuid))}));
     } else if (kind == feature::kLoaded) {
       send(out_,
            encode(Files{options_.modules.empty() ? std::vector<LoadedFile>() : loaded_files()}));
@@ -205,11 +207,6 @@ class Server {
     Result undelayed;
     bench_->measure(canary.variant(), *timer_, conditions, options_.sampling, undelayed);
     canary.calibrate(undelayed.span_ns, undelayed.sm_mhz);
-  }
-
-  std::string throttle() const {
-    if (device_->facts().backend == Backend::host) return {};
-    return throttle_text(read_gpu_state(device_->facts().uuid));
   }
 
   Conditions conditions(const Case& c) const {

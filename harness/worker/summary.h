@@ -4,7 +4,6 @@
 // worst status of its processes (judge/evidence.cc). Pure.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "harness/values/device_facts.h"

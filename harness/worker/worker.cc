@@ -204,13 +204,6 @@ class Process : public Worker {
   Hello hello_;
 };
 
-class Processes : public WorkerSource {
- public:
-  std::unique_ptr<Worker> start(const WorkerOptions& options) override {
-    return std::make_unique<Process>(options);
-  }
-};
-
 }  // namespace
 
 std::string own_program() {
@@ -226,6 +219,11 @@ std::string own_program() {
 }
 
 WorkerSource& worker_processes() {
+  struct Processes : WorkerSource {
+    std::unique_ptr<Worker> start(const WorkerOptions& options) override {
+      return std::make_unique<Process>(options);
+    }
+  };
   static Processes source;
   return source;
 }
