@@ -8,14 +8,6 @@
 #include "harness/device/cuda/delay.h"
 
 namespace moegate {
-
-struct CanaryVariant::State {
-  Variant inner;
-  Canary canary;
-  bool host;
-  int64_t delay_steps = 0;  // GPU: set by calibrate()
-};
-
 namespace {
 
 void scale_on_host(Tensor& t, float factor) {
@@ -38,17 +30,15 @@ void scale_outputs(Problem& problem, float factor, bool host, void* stream) {
 }  // namespace
 
 CanaryVariant::CanaryVariant(const Variant& inner, const Canary& canary, const DeviceFacts& device)
-    : state_(new State{inner, canary, device.backend == Backend::host}), variant_(inner) {
-  variant_.launch = [state = state_](Problem& problem, const Launch& where) {
+    : canary_(canary), host_(device.backend == Backend::host), variant_(inner) {
+  variant_.launch = [launch = inner.launch, c = canary, host = host_, steps = delay_steps_](
+                        Problem& problem, const Launch& where) {
     using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();
-    state->inner.launch(problem, where);
-    const Canary& c = state->canary;
-    if (c.scale != 1) {
-      scale_outputs(problem, static_cast<float>(c.scale), state->host, where.stream);
-    }
+    launch(problem, where);
+    if (c.scale != 1) scale_outputs(problem, static_cast<float>(c.scale), host, where.stream);
     if (!c.delays()) return;
-    if (!state->host) return launch_delay(where.stream, state->delay_steps);
+    if (!host) return launch_delay(where.stream, *steps);
     const auto end = Clock::now() + (Clock::now() - start) * c.slow_by;
     while (Clock::now() < end) {
     }
@@ -56,12 +46,12 @@ CanaryVariant::CanaryVariant(const Variant& inner, const Canary& canary, const D
 }
 
 void CanaryVariant::calibrate(double span_ns, double sm_mhz) {
-  if (state_->host) return;  // it watches its own launch
+  if (host_) return;  // it watches its own launch
   if (!(sm_mhz > 0)) {
     throw Error(Exit::environment, "canary: the SM clock is unknown, so no delay can be set");
   }
-  const double cycles = state_->canary.slow_by * span_ns * sm_mhz / 1000;
-  state_->delay_steps = std::llround(cycles / delay_cycles_per_step());
+  const double cycles = canary_.slow_by * span_ns * sm_mhz / 1000;
+  *delay_steps_ = std::llround(cycles / delay_cycles_per_step());
 }
 
 }  // namespace moegate

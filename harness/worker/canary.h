@@ -30,8 +30,9 @@ class CanaryVariant {
   void calibrate(double span_ns, double sm_mhz);
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  Canary canary_;
+  bool host_;
+  std::shared_ptr<int64_t> delay_steps_ = std::make_shared<int64_t>(0);  // GPU: of calibrate()
   Variant variant_;
 };
 
