@@ -73,7 +73,11 @@ class Question {
     sizes.erase(sizes.upper_bound(most), sizes.end());
     int batches = 0;
     for (auto size = sizes.begin(); size != sizes.end() && of_tokens_ && !broken_; ++size) {
-      batches += look_at(*size);
+      try {
+        batches += launch_all(*size);
+      } catch (const Error& e) {  // the operator has no such case, or its tokens were recorded
+        if (e.code() != Exit::usage) throw;
+      }
     }
     if (batches < 2) return {};
     if (!broken_) return {{kInvarianceMetric, "tokens", 0}};
@@ -88,17 +92,8 @@ class Question {
     double share;
   };
 
-  /// Whether it could be asked with so many tokens: the operator has no such case, its tokens were
-  /// recorded, or the variant does not run it.
-  bool look_at(int64_t tokens) {
-    try {
-      return launch_all(tokens);
-    } catch (const Error& e) {
-      if (e.code() != Exit::usage) throw;
-      return false;
-    }
-  }
-
+  /// Whether the variant runs so many tokens and the operator says which rows are a token's. Throws
+  /// Error(usage) where there is no such case.
   bool launch_all(int64_t tokens) {
     Case c = case_;
     c.params["tokens"] = std::to_string(tokens);
