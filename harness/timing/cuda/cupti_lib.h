@@ -45,6 +45,11 @@ class CuptiLib {
     complete_ = function != nullptr;
     return function;
   }
+  /// Null where the library lacks it, which is none of its faults.
+  template <class F>
+  F optional(const char* symbol) {
+    return complete_ ? F(lib_.find(symbol)) : nullptr;
+  }
 
  private:
 #if CUDA_VERSION >= 13000
