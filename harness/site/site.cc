@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/site/site.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -141,8 +143,11 @@ Table waivers_table(const std::string& file, const std::string& klass) {
   if (file.empty()) return table;
   for (const Waiver& waiver : read_waivers(file)) {
     if (waiver.klass != klass) continue;
-    table.rows.push_back(
-        {{waiver.id}, {day_text(waiver.expires)}, {waiver.owner}, {waiver.reason}, {waiver.issue}});
+    table.rows.push_back({{waiver.id},
+                          {fmt::format("{:%F}", waiver.expires)},
+                          {waiver.owner},
+                          {waiver.reason},
+                          {waiver.issue}});
   }
   return table;
 }
@@ -358,7 +363,8 @@ Page pull_requests_page(Site& site) {
     const int64_t run = run_of_suite(site.store, suite);
     if (run == 0) continue;
     page.add(0, Heading{suite});
-    add_report(page, site, has_report(suite) ? suite : "speedup", {run});
+    const bool has_report = std::ranges::count(report_names(), suite) > 0;
+    add_report(page, site, has_report ? suite : "speedup", {run});
   }
   return page;
 }
@@ -409,7 +415,7 @@ std::vector<LevelChart::Run> names_of(const std::vector<SiteRun>& runs) {
 }  // namespace
 
 std::string days_ago(int days) {
-  return day_text(today() - std::chrono::days(days));
+  return fmt::format("{:%F}", today() - std::chrono::days(days));
 }
 
 std::vector<SitePage> site_pages(Store& store, const SiteOptions& options) {

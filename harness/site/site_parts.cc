@@ -18,12 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A report of a page is in reports/pages/ or is one of reports/.
-fs::path page_report(const std::string& name) {
-  const fs::path own = pages_folder() / (name + ".sql");
-  return is_file(own) ? own : find_report(name);
-}
-
 /// Worst first; what is not here is of no concern.
 constexpr std::array kOutcomeWords = {"regressed", "wrong",        "missing",  "environment",
                                       "waived",    "inconclusive", "improved", "new",
@@ -81,12 +75,6 @@ std::string minute_of(const std::string& started) {
   return text;
 }
 
-std::string day_text(std::chrono::sys_days day) {
-  const std::chrono::year_month_day date = day;
-  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
-}
-
 std::vector<std::string> reports_of(const std::string& page) {
   const fs::path path = pages_folder() / "pages.json";
   const auto pages = parse_json(path.string(), read_file(path));
@@ -100,16 +88,13 @@ std::vector<std::string> reports_of(const std::string& page) {
   return reports;
 }
 
-bool has_report(const std::string& name) {
-  return is_file(home() / "reports" / (name + ".sql"));
-}
-
 std::string page_chart(const std::string& name) {
   return (pages_folder() / (name + ".vg.json")).string();
 }
 
 ShownReport shown_report(const std::string& name) {
-  const fs::path sql = page_report(name);
+  const fs::path own = pages_folder() / (name + ".sql");
+  const fs::path sql = is_file(own) ? own : find_report(name);
   const std::string title = title_of_report(sql);
   return {sql, title.empty() ? sql.stem().string() : title, has_chart(sql)};
 }

@@ -2,7 +2,6 @@
 // Inside the site: the kinds of pages, and what they have in common.
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -47,13 +46,10 @@ std::string report_page(const std::string& report, int64_t run);
 /// "12 nightly", "2026-11-22 03:10"
 std::string name_of(const SiteRun& run);
 std::string minute_of(const std::string& started);
-std::string day_text(std::chrono::sys_days day);
 
 /// The reports that a page shows: those that reports/pages/pages.json names for it. Throws
 /// Error(usage) for a file that is none.
 std::vector<std::string> reports_of(const std::string& page);
-
-bool has_report(const std::string& name);
 
 /// A chart of reports/pages/.
 std::string page_chart(const std::string& name);
