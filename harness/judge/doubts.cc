@@ -27,10 +27,8 @@ bool few_are_impossible(const Sides& sides, double share) {
 }
 
 const Side* base_of(const CaseId& id, const std::map<std::string, Expectation>& expected) {
-  const auto suite = expected.find(id.suite);
-  if (suite == expected.end()) return nullptr;
-  const auto side = suite->second.sides.find(id);
-  return side == suite->second.sides.end() ? nullptr : &side->second;
+  const Expectation* suite = find_or_null(expected, id.suite);
+  return suite ? find_or_null(suite->sides, id) : nullptr;
 }
 
 /// Where noisy processes are no evidence, a row may pass on its quiet ones alone.
@@ -150,9 +148,8 @@ void fail_far_slower(GateResult& result, const Sides& head,
   constexpr size_t kFewestProcesses = 2, kFewestRows = 5;
   if (setting.paired) return;
   const auto times_of = [&](const CaseVerdict& v) {
-    const auto side = head.find(v.id);
-    const bool quiet = side != head.end() && !side->second.disturbed;
-    return quiet ? numbers_of(side->second.times) : std::vector<double>();
+    const Side* side = find_or_null(head, v.id);
+    return side && !side->disturbed ? numbers_of(side->times) : std::vector<double>();
   };
   std::vector<double> machine;  // how much slower the same code is tonight
   for (const CaseVerdict& v : result.cases) {
@@ -225,11 +222,10 @@ bool is_known_by_program(const CaseId& id, const Sides& head, const Expectation&
   if (!expected.same_program || base == expected.sides.end() || base->second.code.empty()) {
     return false;
   }
-  const auto op_of = [](const std::string& key) { return key.substr(0, key.find('/')); };
   bool seen = false;
   for (const auto& [other, side] : head) {
     if (other.suite != id.suite || other.variant != id.variant || side.processes == 0 ||
-        op_of(other.key) != op_of(id.key)) {
+        operator_of(other.key) != operator_of(id.key)) {
       continue;
     }
     const auto its_base = expected.sides.find(other);
@@ -245,8 +241,8 @@ void leave_open(GateResult& result, const Sides& head,
                 const Limits& limits) {
   const Expectation none;
   const auto expected_of = [&](const CaseId& id) -> const Expectation& {
-    const auto suite = expected.find(id.suite);
-    return suite == expected.end() ? none : suite->second;
+    const Expectation* suite = find_or_null(expected, id.suite);
+    return suite ? *suite : none;
   };
   std::set<CaseId, CaseIdLess> unheard = replayed.left_out;
   std::set<CaseId, CaseIdLess> known;

@@ -20,6 +20,10 @@ bool CaseIdLess::operator()(const CaseId& a, const CaseId& b) const {
   return NaturalLess::compare(a.variant, b.variant) < 0;
 }
 
+std::string operator_of(const std::string& key) {
+  return key.substr(0, key.find('/'));
+}
+
 std::vector<double> numbers_of(const ByRound& rounds) {
   std::vector<double> numbers;
   for (const auto& [round, number] : rounds) numbers.push_back(number);

@@ -52,6 +52,13 @@ class InOrder {
   Iterator at_;
 };
 
+/// The value of a key; null: the map has none.
+template <class Map>
+const typename Map::mapped_type* find_or_null(const Map& map, const typename Map::key_type& key) {
+  const auto found = map.find(key);
+  return found == map.end() ? nullptr : &found->second;
+}
+
 /// No baseline may hold a row whose processes spread by more.
 constexpr double kWidestSpread = 0.2;
 
@@ -61,6 +68,9 @@ struct CaseId {
 struct CaseIdLess {
   bool operator()(const CaseId& a, const CaseId& b) const;
 };
+
+/// Of a case, by its key.
+std::string operator_of(const std::string& key);
 
 /// Which of a side's numbers is compared.
 enum class Quantity {

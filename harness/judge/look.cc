@@ -26,7 +26,7 @@ std::vector<std::string> changed_operators(
     const std::map<CaseId, std::string, CaseIdLess>& other_questions) {
   std::map<std::pair<std::string, std::string>, size_t> rows;
   for (const auto& [id, what] : other_questions) {
-    ++rows[{id.key.substr(0, id.key.find('/')), what}];
+    ++rows[{operator_of(id.key), what}];
   }
   std::vector<std::string> told;
   for (const auto& [of, count] : rows) {

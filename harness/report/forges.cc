@@ -105,10 +105,6 @@ struct Suite {
   double seconds = 0;
 };
 
-std::string operator_of(const std::string& key) {
-  return key.substr(0, key.find('/'));
-}
-
 std::string property(const char* name, const std::string& value) {
   if (value.empty()) return "";
   return fmt::format("<property name=\"{}\" value=\"{}\"/>", name, xml_escaped(value));

@@ -245,6 +245,11 @@ std::string classes_of(const std::map<int64_t, RunInfo>& runs) {
 
 }  // namespace
 
+std::string code_between(const std::string& before, const std::string& after) {
+  if (before.empty() || after.empty()) return "";
+  return before == after ? "same" : "changed";
+}
+
 std::vector<HistoryPoint> all_points(const HistorySeries& series) {
   std::vector<HistoryPoint> all = series.points;
   all.insert(all.end(), series.noisy.begin(), series.noisy.end());

@@ -53,6 +53,9 @@ struct HistorySeries {
 /// Those of `points` and of `noisy`, by run.
 std::vector<HistoryPoint> all_points(const HistorySeries& series);
 
+/// "same" or "changed"; "" where either is unknown.
+std::string code_between(const std::string& before, const std::string& after);
+
 /// A row's level in a run, as far as it tells what a step is about.
 struct RunRow {
   double mean_log = 0;

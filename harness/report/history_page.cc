@@ -19,12 +19,6 @@ std::string short_uuid(const std::string& uuid) {
   return uuid.substr(0, kShort);
 }
 
-/// Whether the machine code is that of the point before.
-std::string code_text(const HistoryPoint& p, const HistoryPoint* before) {
-  if (!before || p.code.empty() || before->code.empty()) return "";
-  return p.code == before->code ? "same" : "changed";
-}
-
 /// The place of the change at a run among the changes; nothing where there is none.
 std::optional<size_t> change_at(const HistorySeries& series, int64_t run) {
   for (size_t c = 0; c < series.changes.size(); ++c) {
@@ -59,7 +53,7 @@ std::vector<Table::Cell> cells_of(const HistorySeries& series, const HistoryPoin
           {spread ? fmt::format("{:.2f}", 100 * p.level.sd_log) : "", true},
           {fmt::format("{}", p.level.n), true},
           noisy ? Table::Cell{.text = "noisy", .tone = Tone::doubtful} : Table::Cell{"ok"},
-          {code_text(p, before)},
+          {before ? code_between(before->code, p.code) : ""},
           {before ? written(p.level.mean_log - before->level.mean_log) : "", true},
           {change ? step(series.changes[*change]) : "", true},
           {change ? name_of(series.steps[*change].kind) : ""}};

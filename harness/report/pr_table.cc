@@ -44,13 +44,6 @@ struct PrGeomean {
   std::optional<Interval> interval;  // of the logarithm
 };
 
-/// The value of a key; null when it is absent.
-template <class Map>
-const typename Map::mapped_type* find_or_null(const Map& map, const typename Map::key_type& key) {
-  const auto it = map.find(key);
-  return it == map.end() ? nullptr : &it->second;
-}
-
 PrKind kind_of(const CaseVerdict& v) {
   if (v.outcome == Outcome::identical) return PrKind::same;
   if (v.outcome == Outcome::inconclusive && !v.latency) return PrKind::inconclusive;

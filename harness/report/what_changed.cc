@@ -124,15 +124,6 @@ bool failed_alike(const CaseId& id, const Statuses& before, const Sides& sides) 
          was->second == is->second.status;
 }
 
-std::string code_between(const std::string& before, const std::string& after) {
-  if (before.empty() || after.empty()) return "";
-  return before == after ? "same" : "changed";
-}
-
-std::string op_of(const std::string& key) {
-  return key.substr(0, key.find('/'));
-}
-
 void add_trend(ChangeGroup& group, const Levels& levels) {
   std::vector<double> sums(levels.size(), 0);
   std::vector<int> n(levels.size(), 0);
@@ -224,7 +215,7 @@ WhatChanged what_changed(Store& store, int64_t base, int64_t head, const Limits&
     const ChangeKind kind = change->kind;
     const bool moved = is_of_level(kind);
     const size_t split = moved ? split_of(of_row) : runs.size() - 1;
-    const std::string op = op_of(v.id.key);
+    const std::string op = operator_of(v.id.key);
     ChangeGroup& group = groups[{kind, op, v.id.variant, split}];
     if (group.rows.empty()) {
       group.kind = kind;
