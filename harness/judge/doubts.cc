@@ -79,28 +79,26 @@ void blame_device(GateResult& result, const std::map<std::string, Expectation>& 
 void fail_noisier(GateResult& result, const Sides& head,
                   const std::map<std::string, Expectation>& expected, const Setting& setting) {
   if (!setting.paired) return;
-  std::vector<CaseVerdict*> rows;
-  std::vector<std::pair<const Side*, const Side*>> sides;
+  struct Row {
+    CaseVerdict* verdict;
+    const Side *base, *head;
+  };
+  std::vector<Row> rows;
   std::vector<double> p;
   for (CaseVerdict& v : result.cases) {
-    const auto h = head.find(v.id);
-    const Side* base = base_of(v.id, expected);
-    if (h == head.end() || !base || v.same_code || !may_fail(v, h->second)) {
-      continue;
-    }
-    rows.push_back(&v);
-    sides.emplace_back(base, &h->second);
-    p.push_back(more_often(h->second.noisy, h->second.processes, base->noisy, base->processes));
+    const Side *b = base_of(v.id, expected), *h = find_or_null(head, v.id);
+    if (!b || !h || v.same_code || !may_fail(v, *h)) continue;
+    rows.push_back({&v, b, h});
+    p.push_back(more_often(h->noisy, h->processes, b->noisy, b->processes));
   }
   const auto adjusted = holm(p);
   for (size_t i = 0; i < rows.size(); ++i) {
     if (adjusted[i] > setting.limits.alpha) continue;
-    const auto [b, h] = sides[i];
-    find(*rows[i], Rule::noisier,
+    const auto [v, b, h] = rows[i];
+    find(*v, Rule::noisier,
          fmt::format("noisier: {} of {} processes are noisy, {} of {} of the base's (adjusted p "
                      "{:.2g}): {}; {}",
-                     h->noisy, h->processes, b->noisy, b->processes, adjusted[i], h->why,
-                     rows[i]->why));
+                     h->noisy, h->processes, b->noisy, b->processes, adjusted[i], h->why, v->why));
   }
 }
 

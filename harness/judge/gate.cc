@@ -244,7 +244,7 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
       look.other = other_of(look, id, replayed);
       if (!look.other.empty()) others[id] = look.other;
     }
-    if (expected_by_nobody(look)) {
+    if (look.expected_by_nobody()) {
       ++result.unsupported;
       continue;
     }
@@ -253,7 +253,7 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
     v.off = v.same_code && setting.trust_code && is_again;
     if (!look.silent()) doubt_identical(v, look, e, replayed);
     const bool silent = look.silent() && look.other.empty() && !look.identical();
-    const bool judged = is_judged(look) || silent;
+    const bool judged = look.judged() || silent;
     if (judged && replayed.identical.count(id) > 0) {
       if (!v.drift) find(v, Rule::identical, kIdentical);
     } else if (judged && is_again) {

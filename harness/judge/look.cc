@@ -58,13 +58,4 @@ void OtherOutputs::say(std::vector<std::string>& notes) const {
   }
 }
 
-bool expected_by_nobody(const Look& l) {
-  return !l.base && l.head.status == Status::unsupported;
-}
-
-bool is_judged(const Look& l) {
-  return l.comparable() && l.other.empty() && !l.identical() && !l.disturbed() && !l.impossible() &&
-         !l.warm();
-}
-
 }  // namespace moegate

@@ -56,13 +56,17 @@ struct Look {
     return setting.paired && head.warm > 0 && base->warm == 0 && !same_code(*base, head);
   }
   bool disturbed() const { return head.disturbed || base->disturbed; }
+  /// Whether the row's latency is a question; that of a row with worse outputs is one too.
+  bool judged() const {
+    return comparable() && other.empty() && !identical() && !disturbed() && !impossible() &&
+           !warm();
+  }
+  /// A variant that states that it does not support a row which no baseline has either.
+  bool expected_by_nobody() const { return !base && head.status == Status::unsupported; }
 };
 
 /// The row with all that its two sides say but latency.
 CaseVerdict look_at(const CaseId& id, const Look& look);
-
-/// Whether the row's latency is a question; that of a row with worse outputs is one too.
-bool is_judged(const Look& look);
 
 /// Rows whose outputs are others than the base's, and no worse: more precise, or changed in their
 /// last bits.
@@ -76,8 +80,5 @@ class OtherOutputs {
   int more_precise_ = 0, changed_ = 0;
   std::string first_;  // that is more precise, and how
 };
-
-/// A variant that states that it does not support a row which no baseline has either.
-bool expected_by_nobody(const Look& look);
 
 }  // namespace moegate
