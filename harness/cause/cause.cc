@@ -22,12 +22,11 @@ struct ReadUnit {
 };
 
 ReadUnit read_unit(double largest, const std::string& unit) {
-  constexpr double kKilo = 1e3, kMega = 1e6, kGiga = 1e9;
-  const auto scaled = [&](const std::array<const char*, 4>& names) -> ReadUnit {
-    if (largest >= kGiga) return {kGiga, names[3]};
-    if (largest >= kMega) return {kMega, names[2]};
-    if (largest >= kKilo) return {kKilo, names[1]};
-    return {1, names[0]};
+  const auto scaled = [&](const std::array<const char*, 4>& names) {
+    constexpr std::array kFactors = {1.0, 1e3, 1e6, 1e9};
+    size_t i = kFactors.size() - 1;
+    while (i > 0 && !(largest >= kFactors[i])) --i;
+    return ReadUnit{kFactors[i], names[i]};
   };
   if (unit == "bytes" || unit == "byte") return scaled({" B", " KB", " MB", " GB"});
   if (unit == "ns") return scaled({" ns", " us", " ms", " s"});

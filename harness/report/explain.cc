@@ -23,10 +23,6 @@ std::string number_cell(double value) {
   return fmt::format("{:.6g}", value);
 }
 
-std::string change_cell(const CauseNumber& n) {
-  return n.base != 0 ? percent(n.head / n.base - 1) : "";
-}
-
 std::vector<Table::Cell> number_cells(const CauseNumber& n, const std::string& change) {
   return {
       {n.name}, {number_cell(n.base), true}, {number_cell(n.head), true}, {n.unit}, {change, true}};
@@ -34,7 +30,8 @@ std::vector<Table::Cell> number_cells(const CauseNumber& n, const std::string& c
 
 Table numbers_table(const Cause& cause) {
   Table table{{"Number", "Base", "Head", "Unit", "Change"}, {}};
-  for (const CauseNumber& n : cause.numbers) table.rows.push_back(number_cells(n, change_cell(n)));
+  for (const CauseNumber& n : cause.numbers)
+    table.rows.push_back(number_cells(n, n.base != 0 ? percent(n.head / n.base - 1) : ""));
   return table;
 }
 

@@ -18,14 +18,10 @@ constexpr size_t kCellCharacters = 400;  // so that one child's last words do no
 // Ranks of sections; the verdict's is 0.
 constexpr int kContext = 1, kFailed = 2, kWaived = 3, kTheRest = 4, kNumbers = 5;
 
-std::string level_text(double level) {
-  return level > 0 ? fmt::format("{:.4g}", level) : "";
-}
-
 /// With its unit where that is not the column's.
 std::string level_cell(double level, const CaseVerdict& v, bool host) {
-  const std::string text = level_text(level);
-  return text + (host && v.by_time && !text.empty() ? " us" : "");
+  if (!(level > 0)) return "";
+  return fmt::format("{:.4g}{}", level, host && v.by_time ? " us" : "");
 }
 
 std::string bounds_text(const CaseVerdict& v) {

@@ -22,6 +22,11 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// The sentence that says why a row differs; empty where nobody asked.
+std::string cause_of(const CaseVerdict& v) {
+  return v.cause ? v.cause->sentence : "";
+}
+
 Json cause_json(const Cause& cause) {
   Json j = {{"kind", name_of(cause.kind)}, {"sentence", cause.sentence}, {"also", cause.also}};
   j["numbers"] = Json::array();
@@ -128,10 +133,6 @@ std::string verdict_json(const GateReport& report) {
   for (const CaseVerdict& v : result.cases) j["cases"].push_back(case_json(v));
   // A profiler's kernel name or a crashed child's message may hold bytes that are not UTF-8.
   return j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-std::string cause_of(const CaseVerdict& v) {
-  return v.cause ? v.cause->sentence : "";
 }
 
 Table verdict_table(const GateResult& result) {

@@ -51,8 +51,6 @@ void add_words(Page& page, int rank, const std::string& blind_at);
 
 /// verdict.json; its "schema" changes only when a field's meaning does.
 std::string verdict_json(const GateReport& report);
-/// The sentence that says why a row differs; empty where nobody asked.
-std::string cause_of(const CaseVerdict& v);
 /// A line for every row, for --format csv.
 Table verdict_table(const GateResult& result);
 

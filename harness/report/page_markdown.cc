@@ -138,14 +138,6 @@ std::optional<size_t> fitting_rows(const Page& page, const Section& section, siz
   return most > 0 ? std::optional(most) : std::nullopt;
 }
 
-/// Sections in the order in which they get their space.
-std::vector<size_t> by_rank(const Page& page) {
-  std::vector<size_t> order(page.sections.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, {}, [&](size_t i) { return page.sections[i].rank; });
-  return order;
-}
-
 /// Sections that are not shown.
 struct LeftOut {
   size_t first = kAnyBytes;  // index
@@ -184,8 +176,11 @@ std::vector<std::string> fitted(const Page& page, size_t max_bytes) {
   std::vector<std::string> texts(page.sections.size());
   LeftOut left_out;
   size_t used = kNoteBytes + page.elsewhere.size();
+  std::vector<size_t> order(page.sections.size());  // in which they get their space
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return page.sections[i].rank; });
   bool full = false;  // nothing comes after a table that is cut: what is missing is the end
-  for (const size_t i : by_rank(page)) {
+  for (const size_t i : order) {
     const Section& section = page.sections[i];
     std::optional<size_t> rows;
     if ((!full || section.rank == 0) && used < max_bytes)

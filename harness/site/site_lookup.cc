@@ -96,10 +96,6 @@ std::set<int64_t> compared_runs(const SiteData& data) {
   return runs;
 }
 
-std::string levels_page(int64_t run) {
-  return fmt::format("levels={}", run);
-}
-
 /// `series`: runs of one number compare; empty where there are no levels of the run.
 Table known_runs(const SiteData& data) {
   const std::set<int64_t> compared = compared_runs(data);
@@ -156,7 +152,7 @@ void add_lookups(const std::shared_ptr<Site>& site, std::vector<SitePage>& pages
   for (uint32_t i = 0; i < site->data.runs.size(); ++i) {
     const int64_t id = site->data.runs[i].info.id;
     if (!compared.contains(id)) continue;
-    pages.push_back({levels_page(id), fmt::format("Levels of run {}", id), [site, i] {
+    pages.push_back({fmt::format("levels={}", id), fmt::format("Levels of run {}", id), [site, i] {
                        Page page;
                        page.add(0, Rows{levels_table(site->data, i)});
                        return page;
