@@ -151,16 +151,9 @@ Outcome outcome_of(const Found& found) {
 }
 
 Rule rule_of(const Judgement& latency) {
-  switch (latency.outcome) {
-    case Outcome::regressed:
-      return Rule::slower;
-    case Outcome::improved:
-      return Rule::faster;
-    case Outcome::pass:
-      return Rule::not_slower;
-    default:
-      return Rule::uncertain;
-  }
+  if (latency.outcome == Outcome::regressed) return Rule::slower;
+  if (latency.outcome == Outcome::improved) return Rule::faster;
+  return latency.outcome == Outcome::pass ? Rule::not_slower : Rule::uncertain;
 }
 
 void find(CaseVerdict& v, Rule rule, std::string why) {

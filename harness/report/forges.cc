@@ -20,16 +20,9 @@ namespace fs = std::filesystem;
 constexpr size_t kErrors = 10;  // a step shows ten errors and ten warnings
 
 const char* title_of(const CaseVerdict& v) {
-  switch (v.outcome) {
-    case Outcome::regressed:
-      return "latency regression";
-    case Outcome::wrong:
-      return v.drift ? "accuracy regression" : "wrong output";
-    case Outcome::missing:
-      return "no result";
-    default:
-      return "not comparable";
-  }
+  if (v.outcome == Outcome::regressed) return "latency regression";
+  if (v.outcome == Outcome::wrong) return v.drift ? "accuracy regression" : "wrong output";
+  return v.outcome == Outcome::missing ? "no result" : "not comparable";
 }
 
 /// Where a reviewer would change what a row is judged against: the line of its values in a

@@ -48,16 +48,10 @@ PrKind kind_of(const CaseVerdict& v) {
   if (v.outcome == Outcome::identical) return PrKind::same;
   if (v.outcome == Outcome::inconclusive && !v.latency) return PrKind::inconclusive;
   if (v.outcome == Outcome::wrong || !v.latency) return PrKind::uncompared;
-  switch (latency_outcome(v)) {
-    case Outcome::improved:
-      return PrKind::faster;
-    case Outcome::regressed:
-      return PrKind::slower;
-    case Outcome::pass:
-      return PrKind::same;
-    default:
-      return PrKind::inconclusive;
-  }
+  const Outcome latency = latency_outcome(v);
+  if (latency == Outcome::improved) return PrKind::faster;
+  if (latency == Outcome::regressed) return PrKind::slower;
+  return latency == Outcome::pass ? PrKind::same : PrKind::inconclusive;
 }
 
 PrRow row_of(const CaseVerdict& v, const PrTables& tables) {
