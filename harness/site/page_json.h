@@ -71,8 +71,8 @@ class SharedArrays {
 
 /// {"shared": [...], "table": {"columns": [names], "links": {column: page}, "n": rows, "cells":
 /// [[a column's], ...]}}. A column that has one cell, of a table with more rows, says the same in
-/// all of them. A cell is a number, a text, or an object where it has more: t its text, n whether it
-/// is a number, b whether it is bold, m its mark. An array may be a number: see SharedArrays.
+/// all of them. A cell is a number, a text, or an object where it has more: t its text, n whether
+/// it is a number, b whether it is bold, m its mark. An array may be a number: see SharedArrays.
 std::string json_table(const Table& table);
 
 /// What a chart is called in a page: its file without folder and ".vg.json".
