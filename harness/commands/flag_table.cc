@@ -192,9 +192,16 @@ constexpr auto kMoved = std::to_array<Moved>({
     {"new", "dir", "--out DIR"},
 });
 
-std::string instead(const std::string& old, const Moved& moved, const char* what) {
-  std::string text = fmt::format("{} is no {} any more; use `{}`", old, what, moved.now);
-  if (std::string_view(moved.now).starts_with("python3"))
+/// Of a flag of a command; empty: the command itself.
+std::string instead_of(std::string_view command, std::string_view flag) {
+  const auto moved = std::ranges::find_if(kMoved, [&](const Moved& m) {
+    return m.flag == flag && (m.command == command || (*m.command == 0 && !flag.empty()));
+  });
+  if (moved == kMoved.end()) return "";
+  std::string text = flag.empty()
+                         ? fmt::format("'{}' is no command any more; use `{}`", command, moved->now)
+                         : fmt::format("--{} is no flag any more; use `{}`", flag, moved->now);
+  if (std::string_view(moved->now).starts_with("python3"))
     text += ", with PYTHONPATH=python in a clone or an installed folder";
   if (text.find(" (") != std::string::npos) text += ")";
   return text;
@@ -228,22 +235,11 @@ const FlagText& flag_text(std::string_view name) {
 }
 
 std::string moved_flag(std::string_view command, std::string_view flag) {
-  for (const Moved& moved : kMoved) {
-    const bool of_command = *moved.command == 0 || moved.command == command;
-    if (of_command && *moved.flag != 0 && moved.flag == flag) {
-      return instead(fmt::format("--{}", flag), moved, "flag");
-    }
-  }
-  return "";
+  return flag.empty() ? "" : instead_of(command, flag);
 }
 
 std::string moved_command(std::string_view command) {
-  for (const Moved& moved : kMoved) {
-    if (*moved.flag == 0 && moved.command == command) {
-      return instead(fmt::format("'{}'", command), moved, "command");
-    }
-  }
-  return "";
+  return instead_of(command, "");
 }
 
 }  // namespace moegate
