@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "harness/base/formats.h"
 #include "harness/base/text.h"
@@ -50,15 +51,13 @@ std::string comment(std::string text) {
   std::ranges::replace_if(
       text, [](unsigned char c) { return c < ' '; }, ' ');
   std::string lines, line = "#";
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, end - at);
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ' ');) {
     if (line.size() + 1 + word.size() > kWidth) {
       lines += line + "\n";
       line = "#";
     }
     line += " " + word;
-    at = end + 1;
   }
   return lines + line + "\n";
 }

@@ -44,16 +44,6 @@ std::string make_file(const NewFile& file) {
   return why;
 }
 
-void make_folder_of(const fs::path& path) {
-  if (!path.has_parent_path()) return;
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
-  if (error) {
-    usage_error("folder {} cannot be made: {}; name another with --out",
-                path.parent_path().string(), error.message());
-  }
-}
-
 }  // namespace
 
 std::string filled_in(const std::string& text, const Words& words) {
@@ -111,7 +101,14 @@ void write_new_files(const std::vector<NewFile>& files) {
     usage_error("{} is there and is not overwritten; choose another NAME or --out, or remove it",
                 file.path.string());
   }
-  for (const NewFile& file : files) make_folder_of(file.path);
+  for (const NewFile& file : files) {
+    std::error_code error;
+    const fs::path folder = file.path.parent_path();
+    if (!folder.empty()) fs::create_directories(folder, error);
+    if (!error) continue;
+    usage_error("folder {} cannot be made: {}; name another with --out", folder.string(),
+                error.message());
+  }
   for (auto file = files.begin(); file != files.end(); ++file) {
     const std::string why = make_file(*file);
     if (why.empty()) continue;
