@@ -7,7 +7,7 @@ namespace moegate::test {
 namespace {
 
 const Verb& completed_verb() {
-  static const Verb verb{"do", "does", {"one|two REPORT FILES... --suite S [options]"}, {}, {}};
+  static const Verb verb{{"do"}, "does", {"one|two REPORT FILES... --suite S [options]"}, {}, {}};
   return verb;
 }
 
@@ -58,7 +58,7 @@ TEST(Completion, ThePlaceOfSeveralTakesAnyNumber) {
 }
 
 TEST(Completion, EveryUsageAddsToAPlace) {
-  const Verb verb{"put", "puts", {"merge OUT IN... [options]", "prune [options]"}, {}, {}};
+  const Verb verb{{"put"}, "puts", {"merge OUT IN... [options]", "prune [options]"}, {}, {}};
   EXPECT_EQ(asked_for(verb, Flags(), {""}).words, (WordList{"merge", "prune"}));
   EXPECT_EQ(asked_for(verb, Flags(), {"merge", ""}).wanted, ValueKind::file);
 }

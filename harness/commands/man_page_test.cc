@@ -18,7 +18,7 @@ TEST(ManPage, TextIsShownAsItIs) {
 }
 
 Verb some_verb(const char* name, const char* about) {
-  return {name, about, {"[options]"}, {"moegate an example", "moegate another"}, {}};
+  return {{name}, about, {"[options]"}, {"moegate an example", "moegate another"}, {}};
 }
 
 TEST(ManPage, AGroupIsListedOnce) {

@@ -13,13 +13,16 @@
 
 namespace moegate {
 
-struct Verb {
+struct Command {
   const char* name;
+  int (*run)(const std::vector<std::string>& args) = nullptr;
+};
+
+struct Verb : Command {
   const char* about;
   std::vector<const char*> usages;  // behind "moegate NAME"
   std::array<const char*, 2> examples;
   std::vector<const char*> common;  // flags that -h shows
-  int (*run)(const std::vector<std::string>& args) = nullptr;
 };
 
 std::span<const Verb> verbs();
