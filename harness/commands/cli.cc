@@ -187,15 +187,12 @@ bool parse(const std::string& name, const Flags& flags, const Args& args,
     return false;
   }
   po::options_description shown(flags.groups().front().title);
-  for (const Flags::Group& group : flags.groups()) {
-    const bool first = &group == &flags.groups().front();
+  for (const Flag& flag : flags.groups().front().flags) shown.add(flag.option);
+  shown.add_options()("help,h", flag_text("help").about);
+  for (const Flags::Group& group : flags.groups() | std::views::drop(1)) {
     po::options_description part(group.title);
-    for (const Flag& flag : group.flags) (first ? shown : part).add(flag.option);
-    if (first) {
-      shown.add_options()("help,h", flag_text("help").about);
-    } else {
-      shown.add(part);
-    }
+    for (const Flag& flag : group.flags) part.add(flag.option);
+    shown.add(part);
   }
   po::options_description all;
   all.add(shown).add(hidden);
