@@ -86,21 +86,6 @@ std::optional<NightlyCommand> read_nightly(const Args& args) {
   return command;
 }
 
-void refuse_beside_another(const FileLock& lock, const std::string& out) {
-  if (lock.held()) return;
-  give_up(Exit::environment,
-          "--out {}: another night or A/B is running there, and each would measure the other; wait "
-          "until it ends",
-          out);
-}
-
-/// An earlier night's verdict must not be taken for this one's.
-void remove_verdict(const std::string& path) {
-  std::error_code error;
-  fs::remove(path, error);
-  if (error) usage_error("{}: {}", path, error.message());
-}
-
 std::string build_commit(const std::string& commit, double seconds) {
   const fs::path script = home() / "ci" / "build-commit";
   if (access(script.c_str(), X_OK) != 0 || seconds < 1) return "";
@@ -156,8 +141,16 @@ int cmd_nightly(const Args& args) {
   make_results_folder(command->night.out);
   check_output(verdict);
   const FileLock lock(command->night.out + "/.lock");
-  refuse_beside_another(lock, command->night.out);
-  remove_verdict(verdict);
+  if (!lock.held()) {
+    give_up(Exit::environment,
+            "--out {}: another night or A/B is running there, and each would measure the other; "
+            "wait until it ends",
+            command->night.out);
+  }
+  // An earlier night's verdict must not be taken for this one's.
+  std::error_code error;
+  fs::remove(verdict, error);
+  if (error) usage_error("{}: {}", verdict, error.message());
   const Deadline end(command->night.budget());
   const Finished doctor = run_doctor(command->night.device, command->night.db());
   write_output(command->night.out + "/doctor.md", doctor.out);
