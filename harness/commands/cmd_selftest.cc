@@ -92,19 +92,15 @@ Exit try_saboteurs(const RunOptions& run) {
   return missed == 0 ? Exit::ok : Exit::environment;
 }
 
-/// A bad suite must leave no new store behind.
-void check_plan(RunOptions run) {
-  run.worker.task = Task::verify;  // a plan needs no timer
-  prepare(run, worker_processes());
-}
-
 }  // namespace
 
 int cmd_selftest(const Args& args) {
   const auto command = read_selftest(args);
   if (!command) return 0;
   if (command->what == "saboteurs") return static_cast<int>(try_saboteurs(command->test.run));
-  check_plan(command->test.run);
+  RunOptions planned = command->test.run;  // first: a bad suite leaves no store
+  planned.worker.task = Task::verify;      // a plan needs no timer
+  prepare(planned, worker_processes());
   Store store = Store::open(command->test.run.db, Store::Mode::write);
   if (command->what == "canaries") {
     const Canaries canaries = fly_canaries(store, command->test, worker_processes());

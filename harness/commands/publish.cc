@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <set>
@@ -189,8 +188,7 @@ std::string run_table(const std::string& db, const Tally& tally) {
   Table all = run_report(store, find_report("summary"), {run});
   if (all.rows.empty()) return "";
   drop_what_was_noted(all, tally);
-  const auto status =
-      static_cast<size_t>(std::ranges::find(all.columns, "status") - all.columns.begin());
+  const size_t status = *find_column(all, "status");
   const Table shown = most_important(
       all, kMostRows, [status](const auto& row) { return row.at(status).text != "ok"; });
   const size_t left_out = all.rows.size() - shown.rows.size();
