@@ -48,20 +48,19 @@ fs::path home_of(const fs::path& program) {
 fs::path home() {
   if (const std::string set = environment("MOEGATE_HOME"); !set.empty()) {
     if (holds_data(set)) return fs::path(set);
-    throw Error(Exit::environment,
-                fmt::format("MOEGATE_HOME = '{}' does not hold suites/ and reports/; set it to the "
-                            "source tree or the installation prefix, or unset it",
-                            set));
+    give_up(Exit::environment,
+            "MOEGATE_HOME = '{}' does not hold suites/ and reports/; set it to the source tree or "
+            "the installation prefix, or unset it",
+            set);
   }
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   const fs::path found = home_of(program);
   if (!found.empty()) return found;
-  throw Error(
-      Exit::environment,
-      fmt::format("no folder above '{}' holds suites/ and reports/; set MOEGATE_HOME to the "
-                  "source tree or the installation prefix",
-                  program.string()));
+  give_up(Exit::environment,
+          "no folder above '{}' holds suites/ and reports/; set MOEGATE_HOME to the source tree or "
+          "the installation prefix",
+          program.string());
 }
 
 namespace {

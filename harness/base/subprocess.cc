@@ -87,8 +87,8 @@ pid_t spawn(const std::vector<std::string>& command, const SpawnActions& actions
   const int error =
       posix_spawnp(&pid, argv[0], &actions.files, &actions.attributes, argv.data(), environ);
   if (error != 0) {
-    throw Error(Exit::environment, fmt::format("{}: cannot be started: {}; is it installed?",
-                                               command[0], std::strerror(error)));
+    give_up(Exit::environment, "{}: cannot be started: {}; is it installed?", command[0],
+            std::strerror(error));
   }
   return pid;
 }
@@ -123,8 +123,8 @@ Finished run_program(const std::vector<std::string>& command, Output output) {
   }
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
-    throw Error(Exit::environment, fmt::format("cannot make a pipe to {}: {}; close some programs",
-                                               command[0], std::strerror(errno)));
+    give_up(Exit::environment, "cannot make a pipe to {}: {}; close some programs", command[0],
+            std::strerror(errno));
   }
   using End = std::unique_ptr<FILE, int (*)(FILE*)>;
   const End from(fdopen(ends[0], "r"), fclose);

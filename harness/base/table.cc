@@ -157,8 +157,8 @@ bool is_for_people(Format format) {
 std::string render(const Table& table, Format format) {
   for (const auto& row : table.rows) {
     if (row.size() == table.columns.size()) continue;
-    throw Error(Exit::internal, fmt::format("a table row has {} cells for {} columns", row.size(),
-                                            table.columns.size()));
+    give_up(Exit::internal, "a table row has {} cells for {} columns", row.size(),
+            table.columns.size());
   }
   if (!table.only.empty()) {
     Table theirs = for_readers(table, is_for_people(format) ? Readers::people : Readers::programs);

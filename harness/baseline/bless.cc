@@ -229,11 +229,9 @@ ResourceFile blessed_resources(const fs::path& baselines, const std::string& kla
   const fs::path path = baseline_path(baselines, klass, kResources);
   finish_blessings(baselines / "blessings.tsv");
   if (!is_file(path)) {
-    throw Error(
-        Exit::no_baseline,
-        fmt::format(
+    give_up(Exit::no_baseline,
             "{}: there is no such file; `moegate bless --resources --reason '...'` writes it",
-            path.string()));
+            path.string());
   }
   check_recorded(path, klass, kResources, baselines / "blessings.tsv");
   ResourceFile file = read_resources(path);

@@ -215,9 +215,9 @@ void build_once(const Checkout& checkout, const std::string& build) {
     const int exit = run_interruptible(words);
     if (exit != 0) {
       run_program({"tail", "-n", "40", log.string()}, Output::show);
-      throw Error(Exit::environment,
-                  fmt::format("{} does not build: --build '{}' exits with {}; its output is in {}",
-                              checkout.name, build, exit, log.string()));
+      give_up(Exit::environment,
+              "{} does not build: --build '{}' exits with {}; its output is in {}", checkout.name,
+              build, exit, log.string());
     }
   }
   write_file_atomically(beside(folder, kWhen), fmt::format("{} {}\n", begin, now_ns()));
@@ -392,11 +392,10 @@ std::pair<Checkout, Checkout> check_out(const std::string& root, const NamedComm
     make(root, b, build);  // where the head's build has changed it
     const std::string foreign = foreign_file(h.folder);
     if (!foreign.empty()) {
-      throw Error(
-          Exit::environment,
-          fmt::format("{}: the build of {} changes {} there, too, so the two sides are no longer "
-                      "their commits; let --build '{}' write only below its own folder",
-                      h.name, b.name, foreign, build));
+      give_up(Exit::environment,
+              "{}: the build of {} changes {} there, too, so the two sides are no longer their "
+              "commits; let --build '{}' write only below its own folder",
+              h.name, b.name, foreign, build);
     }
   }
   keep_newest(root, cache);

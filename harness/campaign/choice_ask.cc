@@ -41,7 +41,7 @@ const Chooser& chooser_of(const std::string& op, const std::string& variant, Bac
   for (const Chooser& c : all_choosers()) {
     if (c.op == op && c.variant == variant && c.backend == backend) return c;
   }
-  throw Error(Exit::internal, fmt::format("variant '{}' of {} does not choose", variant, op));
+  give_up(Exit::internal, "variant '{}' of {} does not choose", variant, op);
 }
 
 bool is_valid(const Case& c, const Registry& registry) {

@@ -57,8 +57,7 @@ Finished git(const std::string& folder, const Words& arguments) {
 std::string git_output(const std::string& folder, const Words& arguments) {
   const Finished finished = git(folder, arguments);
   if (finished.exit == 0) return finished.out;
-  throw Error(Exit::environment,
-              fmt::format("git {} fails in {}", fmt::join(arguments, " "), folder));
+  give_up(Exit::environment, "git {} fails in {}", fmt::join(arguments, " "), folder);
 }
 
 bool is_changed(const std::string& root) {
@@ -124,7 +123,7 @@ std::string commit_of_tree(const std::string& root, const std::string& index) {
   }
   const std::string commit = run_program(words, Output::capture).out;
   if (commit.empty()) {
-    throw Error(Exit::environment, fmt::format("git cannot make a tree of {} as it is", root));
+    give_up(Exit::environment, "git cannot make a tree of {} as it is", root);
   }
   return commit.substr(0, commit.find('\n'));
 }

@@ -141,19 +141,16 @@ Plan plan_of(std::vector<PlannedCase> planned, const RunOptions& options, const 
     const std::string shown_by =
         any_case ? "`moegate list kernels` shows the variants"
                  : fmt::format("`moegate list cases --suite {}` shows the cases", suites);
-    throw Error(Exit::coverage,
-                fmt::format("nothing to run: no {} of {} on the {} device{}{}; {}",
-                            any_case ? "variant" : "case", suites, name_of(hello.device.backend),
-                            by.empty() ? "" : " matches " + by,
-                            options.variant.empty() ? "" : meant_variant(options.variant, hello),
-                            shown_by));
+    give_up(Exit::coverage, "nothing to run: no {} of {} on the {} device{}{}; {}",
+            any_case ? "variant" : "case", suites, name_of(hello.device.backend),
+            by.empty() ? "" : " matches " + by,
+            options.variant.empty() ? "" : meant_variant(options.variant, hello), shown_by);
   }
   const size_t all = planned.size();
   Plan mine{hello, part_of(std::move(planned), options)};
   if (mine.cases.empty() && options.campaign.empty()) {
-    throw Error(Exit::coverage,
-                fmt::format("nothing to run: --shard {}/{} of {} cases is empty; use fewer shards",
-                            options.shard + 1, options.shards, all));
+    give_up(Exit::coverage, "nothing to run: --shard {}/{} of {} cases is empty; use fewer shards",
+            options.shard + 1, options.shards, all);
   }
   return mine;
 }

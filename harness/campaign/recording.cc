@@ -243,10 +243,10 @@ void Recording::store_environment(int64_t process, const EnvironmentItems& envir
   store_.set_environment(process, environment);
   const std::string what = contradiction(environment_, environment);
   if (!what.empty()) {
-    throw Error(Exit::environment,
-                fmt::format("the environment changed while run {} was measured: {}; measure again "
-                            "when nobody installs anything",
-                            tally_.run, what));
+    give_up(Exit::environment,
+            "the environment changed while run {} was measured: {}; measure again when nobody "
+            "installs anything",
+            tally_.run, what);
   }
   environment_.insert(environment_.end(), environment.begin(), environment.end());
   environment_ = in_order(std::move(environment_));

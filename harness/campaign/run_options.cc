@@ -288,9 +288,10 @@ void RunOptions::from_json(const std::string& text) {
                           worker.sampling.min_samples >= 1 && worker.sampling.budget_s > 0;
     if (!possible) throw std::invalid_argument("no run can have them");
   } catch (const std::exception& e) {  // whatever it is, no run has written it
-    throw Error(Exit::store, fmt::format("the options that a run was stored with cannot be read "
-                                         "({}): the store is damaged; restore a copy",
-                                         e.what()));
+    give_up(Exit::store,
+            "the options that a run was stored with cannot be read ({}): the store is damaged; "
+            "restore a copy",
+            e.what());
   }
 }
 

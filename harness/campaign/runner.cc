@@ -291,8 +291,7 @@ Tally run_suites(const RunOptions& options, int64_t resume, WorkerSource& source
     recording.finish(InterruptGuard::interrupted());
   } catch (const Error& e) {
     if (!resumable) throw;
-    throw Error(e.code(),
-                fmt::format("{}; `{}` finishes the run", e.what(), recording.tally().resume));
+    give_up(e.code(), "{}; `{}` finishes the run", e.what(), recording.tally().resume);
   }
   return recording.tally();
 }

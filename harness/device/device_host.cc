@@ -108,7 +108,7 @@ class HostDevice : public Device {
   void* allocate(size_t bytes) override {
     constexpr size_t kAlign = 256;
     void* p = std::aligned_alloc(kAlign, (bytes + kAlign - 1) / kAlign * kAlign);
-    if (!p) throw Error(Exit::environment, fmt::format("out of memory: {} bytes", bytes));
+    if (!p) give_up(Exit::environment, "out of memory: {} bytes", bytes);
     return p;
   }
   void release(void* p) noexcept override { std::free(p); }
@@ -191,10 +191,10 @@ bool means_host(const std::string& spec) {
   if (spec != "auto" || !cuda_devices(&why).empty()) return false;
   const std::string gpu = nvidia_gpu("/sys/bus/pci/devices");
   if (gpu.empty()) return true;
-  throw Error(Exit::environment,
-              fmt::format("--device auto: there is an NVIDIA GPU ({}), but it cannot be used: {}; "
-                          "repair the driver, or ask for --device host",
-                          gpu, why));
+  give_up(Exit::environment,
+          "--device auto: there is an NVIDIA GPU ({}), but it cannot be used: {}; repair the "
+          "driver, or ask for --device host",
+          gpu, why);
 }
 
 }  // namespace moegate

@@ -252,8 +252,7 @@ class Collector {
     const auto hint = row_ == sides_.end() ? row_ : std::next(row_);
     row_ = sides_.try_emplace(hint, {l.suite, l.key, l.variant});
     if (sides_.size() > before) return;
-    throw Error(Exit::internal,
-                fmt::format("{} {}: its levels do not come together", l.key, l.variant));
+    give_up(Exit::internal, "{} {}: its levels do not come together", l.key, l.variant);
   }
   void end_row() {
     if (!levels_.all.empty()) conclude(levels_, row_->second);

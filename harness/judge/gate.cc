@@ -335,8 +335,7 @@ void check_comparable(const BaselineHeader& base, const BaselineHeader& head,
   const auto same = [&](Exit code, const char* what, const auto& a, const auto& b,
                         const char* remedy) {
     if (a == b) return;
-    throw Error(code,
-                fmt::format("{}: {} is '{}', the run's is '{}'; {}", against, what, a, b, remedy));
+    give_up(code, "{}: {} is '{}', the run's is '{}'; {}", against, what, a, b, remedy);
   };
   same(Exit::usage, "class", base.klass, head.klass,
        "judge it against a baseline of its own class");

@@ -37,7 +37,7 @@ const Variant* variant_of(const Registry& r, const std::string& op, Backend back
 
 template <class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
-  throw Error(Exit::internal, fmt::format(format, std::forward<Args>(args)...));
+  give_up(Exit::internal, format, std::forward<Args>(args)...);
 }
 
 void check_befores(const Registry& r, const OpEntry& op, Backend backend,
@@ -161,8 +161,7 @@ const Variant& find_variant(const std::string& op, Backend backend, const std::s
                             const Registry& registry) {
   if (const Variant* registered = variant_of(registry, op, backend, &name)) return *registered;
   if (const Variant* made = configured_variant(op, backend, name)) return *made;
-  throw Error(Exit::internal,
-              fmt::format("no {} variant '{}' of operator '{}'", name_of(backend), name, op));
+  give_up(Exit::internal, "no {} variant '{}' of operator '{}'", name_of(backend), name, op);
 }
 
 const OpEntry& find_op(const std::string& name, const Registry& registry) {

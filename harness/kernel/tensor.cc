@@ -25,15 +25,16 @@ Tensor::~Tensor() {
 
 void Tensor::fill_random(const RandomFill& what) {
   if (what.dtype != dtype_ || bytes() % unit_bytes(what) != 0) {
-    throw Error(Exit::internal,
-                fmt::format("tensor {}: {} bytes of {} cannot be filled with {}; a fill's dtype is "
-                            "the tensor's, and its units fill the tensor",
-                            name_, bytes(), name_of(dtype_), name_of(what.dtype)));
+    give_up(Exit::internal,
+            "tensor {}: {} bytes of {} cannot be filled with {}; a fill's dtype is the tensor's, "
+            "and its units fill the tensor",
+            name_, bytes(), name_of(dtype_), name_of(what.dtype));
   }
   if (what.kind == RandomFill::Kind::uniform && !is_floating(dtype_)) {
-    throw Error(Exit::internal, fmt::format("tensor {}: no fill draws whole numbers of {}; draw "
-                                            "them on the host (rng.h) and upload them",
-                                            name_, name_of(dtype_)));
+    give_up(Exit::internal,
+            "tensor {}: no fill draws whole numbers of {}; draw them on the host (rng.h) and "
+            "upload them",
+            name_, name_of(dtype_));
   }
   device_.fill_random(data(), bytes() / unit_bytes(what), what);
   filled_ = what;
@@ -68,9 +69,8 @@ bool Tensor::guards_intact() const {
 
 void Tensor::check_host_size(size_t elements, size_t element_bytes) const {
   if (elements == static_cast<size_t>(size_) && element_bytes == size_of(dtype_)) return;
-  throw Error(Exit::internal,
-              fmt::format("tensor {}: {} elements of {} bytes on the host for {} of {}", name_,
-                          elements, element_bytes, size_, size_of(dtype_)));
+  give_up(Exit::internal, "tensor {}: {} elements of {} bytes on the host for {} of {}", name_,
+          elements, element_bytes, size_, size_of(dtype_));
 }
 
 }  // namespace moegate

@@ -96,7 +96,7 @@ bool is_tile_variant(const std::string& variant) {
 
 TileConfig config_of_variant(const std::string& variant, int block) {
   const auto fail = [&] {
-    throw Error(Exit::internal, fmt::format("variant '{}' is no tile configuration", variant));
+    give_up(Exit::internal, "variant '{}' is no tile configuration", variant);
   };
   if (!is_tile_variant(variant)) fail();
   std::istringstream parts(variant.substr(std::string(kTilePrefix).size()));

@@ -77,7 +77,7 @@ Prepared open_head(const AbOptions& options, const Prepared& base, WorkerSource&
                         base.lanes.shared_dealer());
   } catch (const Error& e) {
     if (!options.environments || e.code() != Exit::usage) throw;
-    throw Error(Exit::environment, fmt::format("--head, where --base can do it: {}", e.what()));
+    give_up(Exit::environment, "--head, where --base can do it: {}", e.what());
   }
 }
 

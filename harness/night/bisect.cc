@@ -66,8 +66,7 @@ class Worktree {
                          .exit;
     if (exit == 0) return;
     remove();
-    throw Error(Exit::environment,
-                fmt::format("{}: git could not make this worktree, see above", path_));
+    give_up(Exit::environment, "{}: git could not make this worktree, see above", path_);
   }
   ~Worktree() { remove(); }
   Worktree(const Worktree&) = delete;
@@ -108,12 +107,10 @@ bool expect_regression(const BisectQuery& query, const Words& ab, const std::str
                 query.bad, query.good);
   }
   if (code == kSkip) {
-    throw Error(
-        Exit::inconclusive,
-        fmt::format(
+    give_up(Exit::inconclusive,
             "the A/B cannot tell whether '{}' is worse than '{}' (it exited {}, see above); a "
             "small regression may need more --rounds, a noisy row a quieter machine",
-            query.bad, query.good, exit));
+            query.bad, query.good, exit);
   }
   if (code == kBisectGiveUp)
     usage_error("{} gave up with exit code {}, see above", fmt::join(ab, " "), exit);
@@ -211,8 +208,7 @@ Culprit bisect(const BisectQuery& query, const Words& step) {
   const bool output_alone = expect_regression(query, ab, good, bad);
   const Worktree worktree(root, bad);
   const Finished started = git(worktree.path(), {"bisect", "start", bad, good, "--"});
-  if (started.exit != 0)
-    throw Error(Exit::environment, fmt::format("git bisect start exited {}", started.exit));
+  if (started.exit != 0) give_up(Exit::environment, "git bisect start exited {}", started.exit);
   const Words run = joined({"git", "-C", worktree.path(), "bisect", "run"}, step);
   const Words command = joined(joined({std::to_string(ab.size())}, ab), {good});
   const int exit = run_interruptible(joined(joined(run, command), asking(query, output_alone)));
@@ -223,9 +219,10 @@ Culprit bisect(const BisectQuery& query, const Words& step) {
     say("{}\n", log);
     if (left.empty())
       usage_error("the A/B gave up on a commit (git bisect run exited {}), see above", exit);
-    throw Error(Exit::inconclusive, fmt::format("the first bad commit is one of {}: the A/B cannot "
-                                                "tell them apart, see above; try more --rounds",
-                                                left));
+    give_up(Exit::inconclusive,
+            "the first bad commit is one of {}: the A/B cannot tell them apart, see above; try "
+            "more --rounds",
+            left);
   }
   const std::string first = git(worktree.path(), {"rev-parse", "refs/bisect/bad"}).out;
   ask.reset();

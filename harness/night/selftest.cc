@@ -128,7 +128,7 @@ void fly_scaled(RunOptions run, WorkerSource& source, Canaries& canaries) {
   run.canary_scale = canaries.scale = kScale;
   const Tally tally = check_suites(run, source);
   if (tally.interrupted)
-    throw Error(Exit::interrupted, fmt::format("interrupted; what was measured is in {}", run.db));
+    give_up(Exit::interrupted, "interrupted; what was measured is in {}", run.db);
   for (const auto& [status, n] : tally.counts) {
     canaries.scaled_rows += status == Status::unsupported ? 0 : n;
     canaries.wrong += status == Status::wrong ? n : 0;
@@ -152,8 +152,7 @@ AbOptions self_against_self(const RunOptions& run, const std::vector<double>& in
 Comparison measure_self(Store& store, PreparedAb prepared, const SelftestOptions& options) {
   Comparison result = run_ab(store, std::move(prepared), options.limits);
   if (result.interrupted)
-    throw Error(Exit::interrupted,
-                fmt::format("interrupted; what was measured is in {}", options.run.db));
+    give_up(Exit::interrupted, "interrupted; what was measured is in {}", options.run.db);
   return result;
 }
 

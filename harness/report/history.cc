@@ -83,11 +83,9 @@ std::vector<Name> find_names(Store& store, const HistoryQuery& query) {
       there.push_back(c.key + " " + variant);
   }
   std::sort(there.begin(), there.end(), NaturalLess());
-  throw Error(
-      Exit::coverage,
-      fmt::format("{}: nothing matches {}; there is: {}", store.database().path(),
-                  flags_text({{"filter", query.case_pattern}, {"variant", query.variant_pattern}}),
-                  list_some(there)));
+  give_up(Exit::coverage, "{}: nothing matches {}; there is: {}", store.database().path(),
+          flags_text({{"filter", query.case_pattern}, {"variant", query.variant_pattern}}),
+          list_some(there));
 }
 
 /// What a run has of one case and variant.
@@ -283,15 +281,13 @@ std::vector<HistorySeries> read_history(Store& store, const HistoryQuery& query)
   std::vector<HistorySeries> all;
   for (const Name& name : find_names(store, query)) add_series(store, name, query.klass, runs, all);
   if (all.empty()) {
-    throw Error(
-        Exit::coverage,
-        fmt::format("{}: no complete run has a level for {}; complete runs of these are of the "
-                    "classes: {}",
-                    store.database().path(),
-                    flags_text({{"filter", query.case_pattern},
-                                {"variant", query.variant_pattern},
-                                {"class", query.klass}}),
-                    classes_of(runs)));
+    give_up(Exit::coverage,
+            "{}: no complete run has a level for {}; complete runs of these are of the classes: {}",
+            store.database().path(),
+            flags_text({{"filter", query.case_pattern},
+                        {"variant", query.variant_pattern},
+                        {"class", query.klass}}),
+            classes_of(runs));
   }
   std::stable_sort(all.begin(), all.end(), [](const HistorySeries& a, const HistorySeries& b) {
     return NaturalLess()(std::pair{a.key, a.variant}, std::pair{b.key, b.variant});

@@ -421,9 +421,8 @@ std::string days_ago(int days) {
 std::vector<SitePage> site_pages(Store& store, const SiteOptions& options) {
   const auto site = std::make_shared<Site>(Site{store, options, read_site(store, options.since)});
   if (site->data.runs.empty()) {
-    throw Error(Exit::coverage,
-                fmt::format("{}: no complete run{}; there is nothing to make pages of", options.db,
-                            options.since.empty() ? "" : " since " + options.since));
+    give_up(Exit::coverage, "{}: no complete run{}; there is nothing to make pages of", options.db,
+            options.since.empty() ? "" : " since " + options.since);
   }
   sort_by_file(site->data.rows);
   site->steps = plan_search(site->data);

@@ -42,7 +42,7 @@ class ScratchFolder {
   ScratchFolder() {
     std::string name = (fs::temp_directory_path() / "moegate-chart-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr)
-      throw Error(Exit::environment, fmt::format("{}: cannot be made; set TMPDIR", name));
+      give_up(Exit::environment, "{}: cannot be made; set TMPDIR", name);
     path_ = name;
   }
   ~ScratchFolder() {
@@ -80,8 +80,7 @@ std::string vega_script() {
     const std::string path = trimmed(line);
     if (path.empty() || path[0] == '#') continue;
     if (!is_file(path)) {
-      throw Error(Exit::environment,
-                  fmt::format("{}: no such file; install Debian's libjs-vega for charts", path));
+      give_up(Exit::environment, "{}: no such file; install Debian's libjs-vega for charts", path);
     }
     script += fmt::format("moegateModule(\"{}\", function (module, exports, require) {{\n",
                           fs::path(path).stem().stem().string());

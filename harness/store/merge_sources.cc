@@ -69,9 +69,8 @@ Sources open_sources(const std::vector<std::string>& paths, const std::string& o
       usage_error("merge: {} is both an input and OUT; name another OUT", path);
     }
     if (!std::filesystem::exists(path, ignored)) {
-      throw Error(Exit::store, fmt::format("merge: {}: no such store; correct the path, or leave "
-                                           "it out of the merge",
-                                           path));
+      give_up(Exit::store,
+              "merge: {}: no such store; correct the path, or leave it out of the merge", path);
     }
     auto source = is_empty_store(path) ? nullptr : std::make_unique<Source>(path);
     if (source && !source->runs.empty()) {

@@ -217,7 +217,7 @@ void check_head(const std::string& path) {
 void check_file(const std::string& path, Store::Mode mode) {
   // SQLite would take it for a database in memory: hours of measuring, and no store.
   if (path.empty() || path.front() == ':') {
-    throw Error(Exit::usage, fmt::format("--db '{}' names no file; give the path of one", path));
+    give_up(Exit::usage, "--db '{}' names no file; give the path of one", path);
   }
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {

@@ -291,8 +291,7 @@ GpuCode read_gpu_code(const std::string& program, const std::string& name, int a
     usage_error("{}: this is not a whole program; give the path of a program", name);
   const auto section = std::ranges::find(elf.sections(), ".nv_fatbin", &ElfSection::name);
   if (section == elf.sections().end()) {
-    throw Error(Exit::environment,
-                fmt::format("{}: holds no GPU code; it was built without CUDA", name));
+    give_up(Exit::environment, "{}: holds no GPU code; it was built without CUDA", name);
   }
   const std::map<std::string, std::string> files = files_in(program);
   GpuCode code;
@@ -317,10 +316,8 @@ GpuCode read_gpu_code(const std::string& program, const std::string& name, int a
     }
   }
   if (!found) {
-    throw Error(
-        Exit::environment,
-        fmt::format("{}: holds no machine code of kernels for sm_{}{}", name, arch,
-                    others.empty() ? "" : fmt::format(" (for sm_{})", fmt::join(others, ", sm_"))));
+    give_up(Exit::environment, "{}: holds no machine code of kernels for sm_{}{}", name, arch,
+            others.empty() ? "" : fmt::format(" (for sm_{})", fmt::join(others, ", sm_")));
   }
   std::ranges::sort(code.kernels, {},
                     [](const KernelResources& k) { return std::tie(k.file, k.kernel); });

@@ -97,7 +97,7 @@ Child::Child(const std::string& program, const std::vector<int>& cpus,
   environment.push_back(nullptr);
   int down[2], up[2], words[2];
   if (pipe2(down, O_CLOEXEC) != 0 || pipe2(up, O_CLOEXEC) != 0 || pipe2(words, O_CLOEXEC) != 0) {
-    throw Error(Exit::environment, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+    give_up(Exit::environment, "cannot make a pipe: {}", std::strerror(errno));
   }
   cpu_set_t bound_to;
   CPU_ZERO(&bound_to);
@@ -115,7 +115,7 @@ Child::Child(const std::string& program, const std::vector<int>& cpus,
     if (pid_ > 0) workers().insert(pid_);
   }
   if (pid_ < 0) {
-    throw Error(Exit::environment, fmt::format("cannot fork: {}", std::strerror(errno)));
+    give_up(Exit::environment, "cannot fork: {}", std::strerror(errno));
   }
   setpgid(pid_, pid_);  // whoever of the two comes first
   close(down[0]);
@@ -171,7 +171,7 @@ std::string Child::bury(bool kill_first) {
 
 PassedOn::PassedOn(int fd) : fd_(fd) {
   if (pipe2(end_, O_CLOEXEC) != 0) {
-    throw Error(Exit::environment, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+    give_up(Exit::environment, "cannot make a pipe: {}", std::strerror(errno));
   }
   fcntl(fd_, F_SETFL, O_NONBLOCK);
   reader_ = std::thread([this] { pass_on(); });

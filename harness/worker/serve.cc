@@ -106,7 +106,7 @@ class Server {
       return "";
     }
     if (options_.timer == "cupti") {
-      throw Error(Exit::environment, fmt::format("CUPTI cannot time here: {}", cupti_fault));
+      give_up(Exit::environment, "CUPTI cannot time here: {}", cupti_fault);
     }
     timer_ = make_event_timer(*device_);
     if (options_.timer == "event") return "";

@@ -244,8 +244,8 @@ bool Bench::make_reference(const Variant& candidate) {
     keep(*sets_[0]);
     sets_[0]->replace_activations(0);
   } catch (const Error& e) {
-    throw Error(e.code(), fmt::format("{} (while {} ran, whose output is to be compared with)",
-                                      e.what(), candidate.name));
+    give_up(e.code(), "{} (while {} ran, whose output is to be compared with)", e.what(),
+            candidate.name);
   }
   const size_t taken = tensor_bytes() - tensors + kept_bytes(made.sets);
   const bool fit =

@@ -143,10 +143,10 @@ void CapturedLaunch::refuse_untimed_nodes() const {
         type == cudaGraphNodeTypeMemset || type == cudaGraphNodeTypeEmpty) {
       continue;
     }
-    throw Error(Exit::environment,
-                fmt::format("variant {}/{}: its launch has a node of type {} (cudaGraphNodeType), "
-                            "whose time nobody sees; a launch is kernels, copies and fills",
-                            variant_.op, variant_.name, static_cast<int>(type)));
+    give_up(Exit::environment,
+            "variant {}/{}: its launch has a node of type {} (cudaGraphNodeType), whose time "
+            "nobody sees; a launch is kernels, copies and fills",
+            variant_.op, variant_.name, static_cast<int>(type));
   }
 }
 

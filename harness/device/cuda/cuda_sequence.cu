@@ -163,15 +163,13 @@ void CudaSequence::launch_touch() {
 void CudaSequence::check_launch(const char* what) const {
   const cudaError_t status = cudaGetLastError();
   if (status == cudaSuccess) return;
-  throw Error(Exit::environment,
-              fmt::format("{}/{}: {} failed: {}", subject_.variant->op, subject_.variant->name,
-                          what, cudaGetErrorString(status)));
+  give_up(Exit::environment, "{}/{}: {} failed: {}", subject_.variant->op, subject_.variant->name,
+          what, cudaGetErrorString(status));
 }
 
 void CudaSequence::prepare() {
   if (pending_ == kMostPending) {
-    throw Error(Exit::internal,
-                fmt::format("more than {} samples between two collects", kMostPending));
+    give_up(Exit::internal, "more than {} samples between two collects", kMostPending);
   }
   ++prepared_;
   // Behind a flush every fourth launch of a stream starts 0.9 us late (measured on an H200: a chain

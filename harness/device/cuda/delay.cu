@@ -47,9 +47,8 @@ double measure_cycles_per_step() {
   MOEGATE_CUDA_CHECK(cudaFree(cycles));
   const double per_step = static_cast<double>(taken) / kSteps;
   if (!(per_step >= 1)) {
-    throw Error(
-        Exit::environment,
-        fmt::format("canary: a delay step takes {} cycles, so no delay can be set", per_step));
+    give_up(Exit::environment, "canary: a delay step takes {} cycles, so no delay can be set",
+            per_step);
   }
   return per_step;
 }

@@ -114,10 +114,10 @@ class CudaDevice final : public Device {
       cudaGetLastError();
       size_t free = 0, total = 0;
       cudaMemGetInfo(&free, &total);
-      throw Error(Exit::environment,
-                  fmt::format("{}: cannot allocate {} bytes ({} of {} free); close other programs "
-                              "on it or choose a smaller case",
-                              facts_.name, bytes, free, total));
+      give_up(Exit::environment,
+              "{}: cannot allocate {} bytes ({} of {} free); close other programs on it or choose "
+              "a smaller case",
+              facts_.name, bytes, free, total);
     }
     MOEGATE_CUDA_CHECK(status);
     return p;
@@ -229,13 +229,11 @@ void require_device(int ordinal) {
   std::string why;
   const size_t count = cuda_devices(&why).size();
   if (count == 0) {
-    throw Error(Exit::environment,
-                fmt::format("device cuda:{} is not there: {}; use --device host", ordinal, why));
+    give_up(Exit::environment, "device cuda:{} is not there: {}; use --device host", ordinal, why);
   }
   if (ordinal < 0 || static_cast<size_t>(ordinal) >= count) {
-    throw Error(Exit::environment,
-                fmt::format("device cuda:{} is not there: visible are cuda:0 to cuda:{}", ordinal,
-                            count - 1));
+    give_up(Exit::environment, "device cuda:{} is not there: visible are cuda:0 to cuda:{}",
+            ordinal, count - 1);
   }
 }
 

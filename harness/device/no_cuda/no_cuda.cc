@@ -11,7 +11,7 @@ namespace moegate {
 [[noreturn]] void refuse_cuda(const std::string& what) {
   constexpr const char* kRemedy =
       "rebuild with -DMOEGATE_CUDA=ON where nvcc is installed, or use --device host";
-  throw Error(Exit::environment, fmt::format("{}: {}; {}", what, kNoCuda, kRemedy));
+  give_up(Exit::environment, "{}: {}; {}", what, kNoCuda, kRemedy);
 }
 
 std::unique_ptr<Device> open_cuda_device(int ordinal) {

@@ -309,8 +309,8 @@ class Counters {
     require_counters(counter_cupti().cuptiRangeProfilerGetCounterDataInfo(&info),
                      "decoding the counters");
     if (info.numTotalRanges != ranges) {
-      throw Error(Exit::environment, fmt::format("counters: {} ranges where {} were due",
-                                                 info.numTotalRanges, ranges));
+      give_up(Exit::environment, "counters: {} ranges where {} were due", info.numTotalRanges,
+              ranges);
     }
     std::vector<std::vector<double>> values(ranges);
     for (size_t i = 0; i < ranges; ++i) values.at(number_of(data, i)) = plan_.values(data, i);
@@ -403,11 +403,10 @@ struct CounterPlan::Host {};
 
 CounterPlan::CounterPlan(const std::string&, const std::vector<std::string>&,
                          const std::vector<uint8_t>&) {
-  throw Error(
-      Exit::environment,
-      fmt::format("counters cannot be read: this moegate was built with CUDA {}.{}; build it "
-                  "with 12.6 or later",
-                  CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10));
+  give_up(Exit::environment,
+          "counters cannot be read: this moegate was built with CUDA {}.{}; build it with 12.6 or "
+          "later",
+          CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
 }
 CounterPlan::~CounterPlan() = default;
 std::vector<double> CounterPlan::values(const std::vector<uint8_t>&, size_t) const {

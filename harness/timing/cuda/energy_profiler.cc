@@ -98,9 +98,9 @@ class EnergyLoad {
     batch.busy_s = back_to_back_s(doing);  // at once: the clock is that of the batch
     const auto power = reader.power();
     if (!power) {
-      throw Error(Exit::environment,
-                  fmt::format("energy: the GPU's counter moved less than three times in {:.0f} s",
-                              kMostS - kSettleS));
+      give_up(Exit::environment,
+              "energy: the GPU's counter moved less than three times in {:.0f} s",
+              kMostS - kSettleS);
     }
     batch.power = *power;
     return batch;
@@ -162,10 +162,10 @@ class EnergyProfiler final : public Profiler {
  public:
   explicit EnergyProfiler(Device& device) : device_(device), counter_(device.facts().uuid) {
     if (counter_.why_none().empty()) return;
-    throw Error(Exit::environment,
-                fmt::format("energy cannot be read: {}; it needs NVML and a whole GPU of Volta or "
-                            "later, no part of one (MIG, vGPU)",
-                            counter_.why_none()));
+    give_up(Exit::environment,
+            "energy cannot be read: {}; it needs NVML and a whole GPU of Volta or later, no part "
+            "of one (MIG, vGPU)",
+            counter_.why_none());
   }
 
   void profile(const Subject& subject, const Conditions& conditions, Result& result) override {

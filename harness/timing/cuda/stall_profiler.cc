@@ -237,11 +237,10 @@ class PcSampler {
     require_pc(pc_cupti().cuptiPCSamplingGetNumStallReasons(&number),
                "cuptiPCSamplingGetNumStallReasons");
     if (count == 0 || count > kPcReasons) {
-      throw Error(
-          Exit::environment,
-          fmt::format("stalls cannot be sampled: CUPTI names {} reasons on this GPU; use the "
-                      "CUPTI of a toolkit that knows the driver and the GPU",
-                      count));
+      give_up(Exit::environment,
+              "stalls cannot be sampled: CUPTI names {} reasons on this GPU; use the CUPTI of a "
+              "toolkit that knows the driver and the GPU",
+              count);
     }
     std::vector<uint32_t> indices(count);
     std::vector<std::array<char, CUPTI_STALL_REASON_STRING_SIZE>> texts(count);
