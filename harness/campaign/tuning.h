@@ -69,8 +69,8 @@ std::vector<TileTime> contenders(const std::vector<TileTime>& times, double slac
 
 /// Which of the planned rows of a run are measured again after the first process.
 using Narrowed = std::function<std::set<RowName>(int64_t run, const std::vector<RowName>&)>;
-/// Measures a run of `moegate tune`, or with `resume` > 0 continues that one: every row in the first
-/// of so many processes, in the others what is left.
+/// Measures a run of `moegate tune`, or with `resume` > 0 continues that one: every row in the
+/// first of so many processes, in the others what is left.
 Tally measure_narrowed(Store& store, Prepared prepared, int64_t resume, int rounds,
                        const Narrowed& again);
 
