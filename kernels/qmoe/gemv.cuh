@@ -271,8 +271,4 @@ void with_types(const QmoeShape& shape, Accumulator accumulator, Call call) {
   }
 }
 
-/// The variant that leaves K whole, and what those that split it fall back to.
-void launch_single(const QmoeArgs& args, const Interleaved& weights, Accumulator accumulator,
-                   cudaStream_t stream);
-
 }  // namespace moegate::qmoe

@@ -65,11 +65,11 @@ Interleaved parts_of(Tensor& packed, const QmoeShape& shape) {
 
 }  // namespace
 
-void pack_interleaved(Qmoe& problem, const Launch& where) {
-  const QmoeArgs args = problem.args();
+void pack_interleaved(Problem& problem, const std::string& layout, const QmoeArgs& args,
+                      const Launch& where) {
   const QmoeShape& shape = args.shape;
   const size_t codes = code_bytes(shape), scales = scale_count(shape);
-  problem.packed(kLayout, codes + scales * sizeof(uint16_t), [&](Tensor& packed) {
+  problem.packed(layout, codes + scales * sizeof(uint16_t), [&](Tensor& packed) {
     const auto stream = stream_of(where);
     const auto chunks = static_cast<int64_t>(codes / sizeof(uint4));
     auto* bytes = packed.data<char>();
@@ -84,8 +84,16 @@ void pack_interleaved(Qmoe& problem, const Launch& where) {
   });
 }
 
+Interleaved interleaved(Problem& problem, const std::string& layout, const QmoeShape& shape) {
+  return parts_of(problem.packed(layout), shape);
+}
+
+void pack_interleaved(Qmoe& problem, const Launch& where) {
+  pack_interleaved(problem, kLayout, problem.args(), where);
+}
+
 Interleaved interleaved(Qmoe& problem) {
-  return parts_of(problem.packed(kLayout), problem.shape);
+  return interleaved(problem, kLayout, problem.shape);
 }
 
 }  // namespace moegate::qmoe

@@ -30,4 +30,10 @@ void pack_interleaved(Qmoe& problem, const Launch& where);
 /// What pack_interleaved() made.
 Interleaved interleaved(Qmoe& problem);
 
+/// The same of a product among a problem's, whose packed weights go by the name `layout`. Of the
+/// arguments weights, scales and shape are used.
+void pack_interleaved(Problem& problem, const std::string& layout, const QmoeArgs& args,
+                      const Launch& where);
+Interleaved interleaved(Problem& problem, const std::string& layout, const QmoeShape& shape);
+
 }  // namespace moegate::qmoe

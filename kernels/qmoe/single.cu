@@ -17,6 +17,7 @@
 // again: 64.9 us.
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/qmoe/gemv.cuh"
+#include "kernels/qmoe/launches.h"
 
 namespace moegate::qmoe {
 namespace {

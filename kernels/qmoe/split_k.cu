@@ -16,6 +16,7 @@
 // costs twice over.
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/qmoe/gemv.cuh"
+#include "kernels/qmoe/launches.h"
 
 namespace moegate::qmoe {
 namespace {
@@ -71,16 +72,22 @@ bool splits(const QmoeShape& shape) {
   return k_iterations(shape) >= Splits;
 }
 
+/// Of the partials; 0 where K is not split.
 template <int Splits>
-void launch_split(QmoeFc1& problem, Accumulator accumulator, cudaStream_t stream) {
-  const QmoeArgs args = problem.args();
+size_t partial_bytes(const QmoeShape& shape, Accumulator accumulator) {
+  const size_t sums = size_t(Splits) * size_t(shape.rows()) * size_t(shape.n);
+  return splits<Splits>(shape) ? sums * (accumulator == Accumulator::fp16 ? 2 : 4) : 0;
+}
+
+template <int Splits>
+void launch_split(const QmoeArgs& args, const Interleaved& weights, void* workspace,
+                  Accumulator accumulator, cudaStream_t stream) {
   const QmoeShape& shape = args.shape;
-  const Interleaved weights = interleaved(problem);
   if (!splits<Splits>(shape)) return launch_single(args, weights, accumulator, stream);
   const dim3 grid(shape.rows(), shape.n / kTileColumns, Splits);
   const dim3 reduce_grid(shape.rows(), (shape.outputs() + kReduceThreads - 1) / kReduceThreads);
   with_types(shape, accumulator, [&]<class Acc, bool Blocked>() {
-    auto* partials = problem.workspace<Acc>();
+    auto* partials = static_cast<Acc*>(workspace);
     partial_kernel<Acc, Blocked, Splits><<<grid, kThreads, 0, stream>>>(args, weights, partials);
     check_launch("partial_kernel");
     reduce_kernel<Acc, Splits><<<reduce_grid, kReduceThreads, 0, stream>>>(args, partials);
@@ -98,14 +105,13 @@ KernelSpec<QmoeFc1> spec() {
                           Splits, kHalf ? "fp16" : "fp32"),
       .launch =
           [](QmoeFc1& problem, const Launch& where) {
-            launch_split<Splits>(problem, kAccumulator, stream_of(where));
+            launch_split<Splits>(problem.args(), interleaved(problem), problem.workspace(),
+                                 kAccumulator, stream_of(where));
           },
       .prepare = [](QmoeFc1& problem, const Launch& where) { pack_interleaved(problem, where); },
       .workspace =
           [](const Case& c, const DeviceFacts&) {
-            const QmoeShape shape = QmoeFc1::shape_of(c);
-            const size_t sums = size_t(Splits) * size_t(shape.rows()) * size_t(shape.n);
-            return splits<Splits>(shape) ? sums * (kHalf ? 2 : 4) : size_t{0};
+            return partial_bytes<Splits>(QmoeFc1::shape_of(c), kAccumulator);
           },
       .unsupported =
           [](const Case& c, const DeviceFacts&) {
@@ -127,4 +133,14 @@ const Kernel<QmoeFc1> three_fp16(spec<3, Accumulator::fp16>());
 const Kernel<QmoeFc1> three_fp32(spec<3, Accumulator::fp32>());
 
 }  // namespace
+
+size_t split_k2_bytes(const QmoeShape& shape, Accumulator accumulator) {
+  return partial_bytes<2>(shape, accumulator);
+}
+
+void launch_split_k2(const QmoeArgs& args, const Interleaved& weights, void* partials,
+                     Accumulator accumulator, cudaStream_t stream) {
+  launch_split<2>(args, weights, partials, accumulator, stream);
+}
+
 }  // namespace moegate::qmoe
