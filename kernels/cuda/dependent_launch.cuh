@@ -37,18 +37,25 @@ inline cudaLaunchAttribute early_start() {
   return attribute;
 }
 
-/// Launches the next kernel, which must call wait_for_dependency().
+/// Launches the next kernel, which must call wait_for_dependency(). `shared`: bytes of dynamic
+/// shared memory.
 template <class... Parameters, class... Arguments>
 void launch_dependent(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
-                      void* stream, const Arguments&... arguments) {
+                      size_t shared, void* stream, const Arguments&... arguments) {
   cudaLaunchAttribute attribute = early_start();
   cudaLaunchConfig_t config = {};
   config.gridDim = blocks;
   config.blockDim = threads;
+  config.dynamicSmemBytes = shared;
   config.stream = static_cast<cudaStream_t>(stream);
   config.attrs = &attribute;
   config.numAttrs = 1;
   check_cuda(cudaLaunchKernelEx(&config, kernel, arguments...), "dependent kernel");
+}
+template <class... Parameters, class... Arguments>
+void launch_dependent(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
+                      void* stream, const Arguments&... arguments) {
+  launch_dependent(kernel, blocks, threads, size_t{0}, stream, arguments...);
 }
 
 }  // namespace moegate::cuda

@@ -31,13 +31,14 @@
 // experts, then weights. Between them x is split, which the other does not do; weights asked for
 // before that took 4.8 us, parts of a tile 4.4. With 20 warps, not 24, Gemma's fullest SM had 11
 // tiles for 10 teams: 6.0 us. An infinite or NaN activation does not reach the output as such.
-#include "kernels/cuda/cuda_check.cuh"
+#include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/qmoe/stream_digits.cuh"
 #include "kernels/qmoe/stream_layout.h"
 #include "kernels/qmoe/stream_pack.h"
 #include "kernels/qmoe/stream_part.cuh"
 #include "kernels/qmoe/stream_plan.h"
 #include "kernels/qmoe/stream_routing.cuh"
+#include "kernels/qmoe/stream_step.h"
 #include "kernels/qmoe/stream_sums.cuh"
 
 namespace moegate::qmoe {
@@ -88,6 +89,42 @@ __device__ Share share_of(int all, float share) {
   return {before(blockIdx.x), blockIdx.x + 1 == gridDim.x ? all : before(blockIdx.x + 1)};
 }
 
+/// A configuration whose launch depends on the one before.
+template <class C>
+struct Dependent : C {
+  static constexpr bool kDependent = true;
+};
+
+/// fc1's x is the layer's own: its digits do not wait for who computes which row.
+template <bool Swiglu, class C>
+constexpr bool kSplitsAhead = (C::kDependent) && Swiglu;
+/// fc2 of one token has L2 fetch its first weights while it splits x, where the other forms would
+/// first have to find their segments.
+template <bool Swiglu, class C>
+constexpr bool kFetchesAhead = !Swiglu && C::kDependent && C::kOneToken;
+
+/// A warp's part of its team's first tile, for fetching it ahead.
+struct FirstPart {
+  int tile;         // of its expert
+  unsigned expert;  // nothing but speed hangs on it
+
+  /// Before fc1 has ended. Who computes which row was known before it began, so row_expert is
+  /// written; it is read from L2, because an L1 may hold what was there once.
+  __device__ FirstPart(const StreamArgs& a, int team) {
+    const Share mine = share_of(a.args.shape.rows() * a.layout.tiles, a.share);
+    const int unit = min(mine.begin + team, a.args.shape.rows() * a.layout.tiles - 1);
+    tile = unit % a.layout.tiles;
+    expert = load_from_l2(a.args.row_expert + unit / a.layout.tiles);
+  }
+  __device__ void fetch(const StreamArgs& a, int p, int step, int steps) const {
+    const int64_t known = min(expert, a.args.shape.experts - 1u);
+    const int from = p == 0 ? 0 : kHeaderBytes + step * a.layout.step_bytes;
+    const int to = kHeaderBytes + (step + steps) * a.layout.step_bytes;
+    prefetch_to_l2(a.packed + (known * a.layout.tiles + tile) * a.layout.tile_bytes + from,
+                   to - from);
+  }
+};
+
 // Its stages share what they hold: NOLINTNEXTLINE(readability-function-size)
 template <class T, int Block, bool Swiglu, class C>
 __global__ void __launch_bounds__(C::kWarps * 32, 1)
@@ -104,7 +141,32 @@ __global__ void __launch_bounds__(C::kWarps * 32, 1)
   const Digits digits{shared, reinterpret_cast<float*>(shared + a.scales), shape.k, a.parts};
   const uint16_t* x = a.args.x + step * kStepK;
   RowPart<T, C::kSteps> row_part;
-  if (team < shape.source_rows()) row_part.load(x + int64_t{team} * shape.k, steps, lane);
+  const auto load_first_row = [&] {
+    if (team < shape.source_rows()) row_part.load(x + int64_t{team} * shape.k, steps, lane);
+  };
+  const auto split_rows = [&] {
+    for (int row = team; row < shape.source_rows(); row += a.teams) {
+      if (row > team) row_part.load(x + int64_t{row} * shape.k, steps, lane);
+      row_part.split(digits, row, p, step, steps, lane);
+    }
+  };
+  if constexpr (kSplitsAhead<Swiglu, C>) {
+    load_first_row();
+    split_rows();
+  }
+  if constexpr (kFetchesAhead<Swiglu, C>) {
+    const FirstPart first(a, team);
+    wait_for_dependency();
+    allow_dependents();
+    load_first_row();
+    if (elected()) first.fetch(a, p, step, steps);
+  } else {
+    if constexpr (C::kDependent) {
+      wait_for_dependency();
+      allow_dependents();
+    }
+    if constexpr (!kSplitsAhead<Swiglu, C>) load_first_row();
+  }
 
   const int tiles = layout.tiles;
   Share mine;
@@ -130,10 +192,7 @@ __global__ void __launch_bounds__(C::kWarps * 32, 1)
   if (p == 0 && elected()) inboxes[team].init(a.parts - 1);
   if (!early) __syncthreads();
   // A warp is done with x before it asks for weights, behind which x would wait for microseconds.
-  for (int row = team; row < shape.source_rows(); row += a.teams) {
-    if (row > team) row_part.load(x + int64_t{row} * shape.k, steps, lane);
-    row_part.split(digits, row, p, step, steps, lane);
-  }
+  if constexpr (!kSplitsAhead<Swiglu, C>) split_rows();
   if (!early && team < shape.source_rows()) arrive_barrier(&x_ready);
 
   const auto place = [&](int expert, int tile) {
@@ -210,43 +269,58 @@ template <class T, int Block, bool Swiglu, class C>
 void launch_config(const Plan& plan, const Launch& where) {
   const auto kernel = stream_kernel<T, Block, Swiglu, C>;
   const auto shared = static_cast<size_t>(plan.shared);
+  const auto blocks = static_cast<unsigned>(where.device.processors);
+  const auto threads = static_cast<unsigned>(plan.args.parts * plan.args.teams * 32);
   allow_shared(kernel, shared);
-  kernel<<<where.device.processors, plan.args.parts * plan.args.teams * 32, shared,
-           stream_of(where)>>>(plan.args);
-  check_launch("stream_kernel");
-}
-
-template <class T, int Block, bool Swiglu>
-void launch_kernel(const Plan& plan, const Launch& where) {
-  switch (plan.form) {
-    case StreamForm::many_tokens:
-      return launch_config<T, Block, Swiglu, ManyTokens>(plan, where);
-    case StreamForm::one_token:
-      return launch_config<T, Block, Swiglu, OneToken>(plan, where);
-    case StreamForm::one_token_narrow:
-      return launch_config<T, Block, Swiglu, OneTokenNarrow>(plan, where);
+  if constexpr (C::kDependent) {
+    launch_dependent(kernel, blocks, threads, shared, where.stream, plan.args);
+  } else {
+    kernel<<<blocks, threads, shared, stream_of(where)>>>(plan.args);
+    check_launch("stream_kernel");
   }
 }
 
-template <class T, bool Swiglu>
+template <class C>
+using Alone = C;
+
+template <class T, int Block, bool Swiglu, template <class> class How>
+void launch_kernel(const Plan& plan, const Launch& where) {
+  switch (plan.form) {
+    case StreamForm::many_tokens:
+      return launch_config<T, Block, Swiglu, How<ManyTokens>>(plan, where);
+    case StreamForm::one_token:
+      return launch_config<T, Block, Swiglu, How<OneToken>>(plan, where);
+    case StreamForm::one_token_narrow:
+      return launch_config<T, Block, Swiglu, How<OneTokenNarrow>>(plan, where);
+  }
+}
+
+template <class T, bool Swiglu, template <class> class How>
 void launch_type(const Plan& plan, const Launch& where) {
   const QmoeShape& shape = plan.args.args.shape;
-  if (shape.block == shape.k) return launch_kernel<T, 0, Swiglu>(plan, where);
-  if (shape.block == 32) return launch_kernel<T, 32, Swiglu>(plan, where);
-  launch_kernel<T, 64, Swiglu>(plan, where);  // 128 too: its layout has every factor twice
+  if (shape.block == shape.k) return launch_kernel<T, 0, Swiglu, How>(plan, where);
+  if (shape.block == 32) return launch_kernel<T, 32, Swiglu, How>(plan, where);
+  launch_kernel<T, 64, Swiglu, How>(plan, where);  // 128 too: its layout has every factor twice
+}
+
+template <bool Swiglu, template <class> class How>
+void launch_product(const QmoeArgs& args, const uint8_t* packed, const Launch& where) {
+  Plan planned = plan(args.shape, where.device);
+  planned.args.args = args;
+  planned.args.packed = packed;
+  if (args.shape.dtype == DType::f16) return launch_type<Half, Swiglu, How>(planned, where);
+  launch_type<Bfloat, Swiglu, How>(planned, where);
 }
 
 template <class P>
 void launch(P& problem, const Launch& where) {
-  Plan planned = plan(problem.shape, where.device);
-  planned.args.args = problem.args();
-  planned.args.packed = stream_packed(problem);
   constexpr bool kSwiglu = std::is_same_v<P, QmoeFc1>;
-  if (problem.shape.dtype == DType::f16) return launch_type<Half, kSwiglu>(planned, where);
-  launch_type<Bfloat, kSwiglu>(planned, where);
+  launch_product<kSwiglu, Alone>(problem.args(), stream_packed(problem), where);
 }
 
-std::string unsupported(const QmoeShape& s, const DeviceFacts& device) {
+}  // namespace
+
+std::string stream_unsupported(const QmoeShape& s, const DeviceFacts& device) {
   if (s.k % kStepK != 0) return fmt::format("K = {} is not a multiple of {}", s.k, kStepK);
   if (s.n % kTileColumns != 0) {
     return fmt::format("N = {} is not a multiple of {}", s.n, kTileColumns);
@@ -265,6 +339,13 @@ std::string unsupported(const QmoeShape& s, const DeviceFacts& device) {
   return {};
 }
 
+void launch_stream_step(const QmoeArgs& args, const uint8_t* packed, const Launch& where) {
+  args.shape.swiglu ? launch_product<true, Dependent>(args, packed, where)
+                    : launch_product<false, Dependent>(args, packed, where);
+}
+
+namespace {
+
 template <class P>
 KernelSpec<P> spec() {
   return {
@@ -274,8 +355,10 @@ KernelSpec<P> spec() {
           "weights streamed into int8 tensor cores, x as two digits; 4 rows of an expert at once",
       .launch = launch<P>,
       .prepare = [](P& problem, const Launch& where) { stream_pack(problem, stream_of(where)); },
-      .unsupported = [](const Case& c,
-                        const DeviceFacts& device) { return unsupported(P::shape_of(c), device); },
+      .unsupported =
+          [](const Case& c, const DeviceFacts& device) {
+            return stream_unsupported(P::shape_of(c), device);
+          },
       // x as two digits; measured in fp16: 1e-4.
       .between = 0x1p-12};
 }

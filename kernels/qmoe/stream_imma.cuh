@@ -54,4 +54,16 @@ __device__ inline Accumulator multiply(uint32_t low_k, uint32_t high_k, uint32_t
   return d;
 }
 
+/// What another kernel may have written while this one ran.
+__device__ inline unsigned load_from_l2(const int32_t* from) {
+  unsigned value;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  return value;
+}
+
+/// Has L2 fetch what lies there. Address and size are multiples of 16 bytes.
+__device__ inline void prefetch_to_l2(const void* from, int bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes));
+}
+
 }  // namespace moegate::qmoe

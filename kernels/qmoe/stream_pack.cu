@@ -70,9 +70,9 @@ unsigned blocks_for(int64_t units) {
 
 }  // namespace
 
-void stream_pack(Qmoe& problem, cudaStream_t stream) {
-  const auto layout = StreamLayout::of(problem.shape);
-  const QmoeArgs args = problem.args();
+void stream_pack(Problem& problem, const std::string& name, const QmoeArgs& args,
+                 cudaStream_t stream) {
+  const auto layout = StreamLayout::of(args.shape);
   const int64_t tiles = int64_t{args.shape.experts} * layout.tiles;
   const auto pack = [&](Tensor& to) {
     const int64_t codes = tiles * layout.steps * 32, scales = tiles * layout.steps * kTileColumns;
@@ -82,11 +82,19 @@ void stream_pack(Qmoe& problem, cudaStream_t stream) {
     check_launch("pack");
   };
   const auto bytes = static_cast<size_t>(tiles) * static_cast<size_t>(layout.tile_bytes);
-  problem.packed(kPacked, bytes, pack);
+  problem.packed(name, bytes, pack);
+}
+
+const uint8_t* stream_packed(Problem& problem, const std::string& name) {
+  return problem.packed(name).data<uint8_t>();
+}
+
+void stream_pack(Qmoe& problem, cudaStream_t stream) {
+  stream_pack(problem, kPacked, problem.args(), stream);
 }
 
 const uint8_t* stream_packed(Qmoe& problem) {
-  return problem.packed(kPacked).data<uint8_t>();
+  return stream_packed(problem, kPacked);
 }
 
 }  // namespace moegate::qmoe

@@ -12,6 +12,7 @@ namespace moegate::qmoe {
 struct ManyTokens {
   static constexpr int kWarps = 20, kSteps = 9;  // leaves 96 registers for each thread
   static constexpr bool kOneToken = false;
+  static constexpr bool kDependent = false;  // on the launch before, behind which it starts early
 };
 /// Rows of one token are segments: its weights can be asked for before these are found.
 struct OneToken : ManyTokens {
