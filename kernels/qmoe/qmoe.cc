@@ -2,49 +2,15 @@
 #include "kernels/qmoe/qmoe.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "harness/kernel/check.h"
-#include "harness/kernel/random_fill.h"
 #include "harness/kernel/routing.h"
 
 namespace moegate::qmoe {
 namespace {
 
-// Streams of the counter-based generator, one per tensor and use.
-enum Stream : uint64_t { kXStream = 201, kCodeStream, kScaleStream, kBiasStream, kEdgeStream };
-
-std::vector<float> widen(DType dtype, const std::vector<uint16_t>& bits) {
-  std::vector<float> values(bits.size());
-  for (size_t i = 0; i < bits.size(); ++i) {
-    values[i] = read_float(dtype, bits.data(), static_cast<int64_t>(i));
-  }
-  return values;
-}
-
-std::vector<uint16_t> narrow(DType dtype, const std::vector<double>& values) {
-  std::vector<uint16_t> bits(values.size());
-  for (size_t i = 0; i < bits.size(); ++i) {
-    write_float(dtype, bits.data(), static_cast<int64_t>(i), static_cast<float>(values[i]));
-  }
-  return bits;
-}
-
-/// At the edges a sixteenth are zeros of either sign.
-std::vector<uint16_t> drawn_x(const QmoeShape& shape, uint64_t seed, int64_t first) {
-  const auto size = static_cast<size_t>(shape.source_rows()) * static_cast<size_t>(shape.k);
-  const auto skipped = static_cast<uint64_t>(first) * static_cast<uint64_t>(shape.k);
-  std::vector<double> x;
-  for (size_t i = 0; i < size; ++i) x.push_back(random_normal(seed, kXStream, skipped + i));
-  if (shape.data == QmoeData::edges) {
-    for (size_t i = 0; i < size; ++i) {
-      const size_t of_all = skipped + i;
-      if (of_all % 16 == 0) x[i] = of_all % 32 == 0 ? 0.0 : -0.0;
-    }
-  }
-  return narrow(shape.dtype, x);
-}
+constexpr WeightStreams kStreams{.codes = 202, .scales = 203, .bias = 204, .edges = 205};
 
 /// Rows of every token sorted by expert, then by token.
 struct Rows {
@@ -86,9 +52,10 @@ Qmoe::Qmoe(Device& device, const Case& c, const QmoeShape& s)
       x_(make_tensor("x", Role::activation, s.dtype, {s.source_rows(), s.k})),
       row_source_(make_tensor("row_source", Role::activation, DType::i32, {s.rows()})),
       row_expert_(make_tensor("row_expert", Role::activation, DType::i32, {s.rows()})),
-      weights_(make_tensor("weights", Role::weight, DType::u8, {s.experts, s.n, s.k / 2})),
-      scales_(make_tensor("scales", Role::weight, s.dtype, {s.experts, s.n, s.groups()})),
-      bias_(s.has_bias ? &make_tensor("bias", Role::weight, s.dtype, {s.experts, s.n}) : nullptr),
+      weights_{
+          s, make_tensor("weights", Role::weight, DType::u8, {s.experts, s.n, s.k / 2}),
+          make_tensor("scales", Role::weight, s.dtype, {s.experts, s.n, s.groups()}),
+          s.has_bias ? &make_tensor("bias", Role::weight, s.dtype, {s.experts, s.n}) : nullptr},
       out_(make_tensor("out", Role::output, s.dtype, {s.rows(), s.outputs()})),
       drawn_experts_(s.tokens, seed_of(c),
                      [s, routing = c.get("routing")](uint64_t seed, int64_t first) {
@@ -96,18 +63,8 @@ Qmoe::Qmoe(Device& device, const Case& c, const QmoeShape& s)
                      }),
       drawn_x_(s.source_rows(), seed_of(c),
                [s](uint64_t seed, int64_t first) { return drawn_x(s, seed, first); }) {
-  const uint64_t seed = seed_of(c);
   redraw(0);
-  weights_.fill_random({RandomFill::Kind::int4_normal, seed, kCodeStream});
-  // Weights of variance 1/K, as after training, keep outputs of unit size; the largest code of a
-  // group, and with it the scale factor, varies by about a quarter.
-  const float scale = 1 / (1.94f * std::sqrt(static_cast<float>(shape.k)));
-  scales_.fill_random(
-      {RandomFill::Kind::uniform, seed, kScaleStream, shape.dtype, 0.75f * scale, 1.25f * scale});
-  if (bias_) {
-    bias_->fill_random({RandomFill::Kind::uniform, seed, kBiasStream, shape.dtype, -0.5f, 0.5f});
-  }
-  if (shape.data == QmoeData::edges) make_edges(seed);
+  weights_.draw(seed_of(c), kStreams);
   if (c.truth) find_truth();
 }
 
@@ -142,66 +99,21 @@ std::vector<TokenRows> Qmoe::rows_of(int64_t place) const {
   return {{&out_, shape.outputs(), rows}};
 }
 
-/// Every fourth column (all of its scale factors zero) is left with its bias, which is at, next to
-/// or far beyond a clamp boundary, or a zero; one group in eight elsewhere is zero too.
-void Qmoe::make_edges(uint64_t seed) {
-  const float limit = std::isfinite(shape.limit) && shape.swiglu ? shape.limit : 7;
-  const auto boundaries = narrow(shape.dtype, {limit, 8.0 * limit});
-  const uint16_t at_limit = boundaries[0], far = boundaries[1];
-  const auto beyond = static_cast<uint16_t>(at_limit + 1);  // the next larger magnitude
-  constexpr uint16_t kSign = 0x8000;
-  const std::vector<uint16_t> corners = {at_limit,
-                                         beyond,
-                                         far,
-                                         uint16_t(at_limit | kSign),
-                                         0,
-                                         kSign,
-                                         uint16_t(beyond | kSign),
-                                         uint16_t(far | kSign)};
-  auto scales = scales_.download<uint16_t>();
-  const auto groups = static_cast<size_t>(shape.groups());
-  // Pairs of columns, because a gate and its up column meet in one output.
-  const auto zero_column = [](size_t column) { return column / 2 % 4 == 0; };
-  for (size_t i = 0; i < scales.size(); ++i) {
-    const bool zero_group = groups > 1 && random_bits(seed, kEdgeStream, i) % 8 == 0;
-    if (zero_column(i / groups) || zero_group) scales[i] = 0;
-  }
-  scales_.upload(scales);
-  if (!bias_) return;
-  auto bias = bias_->download<uint16_t>();
-  for (size_t column = 0; column < bias.size(); ++column) {
-    const uint64_t pick = random_bits(seed, kEdgeStream + 1, column);
-    if (zero_column(column)) bias[column] = corners[pick % corners.size()];
-  }
-  bias_->upload(bias);
-}
-
 QmoeArgs Qmoe::args() {
-  return {.x = x_.data<uint16_t>(),
-          .row_source = row_source_.data<int32_t>(),
-          .row_expert = row_expert_.data<int32_t>(),
-          .weights = weights_.data<uint8_t>(),
-          .scales = scales_.data<uint16_t>(),
-          .bias = bias_ ? bias_->data<uint16_t>() : nullptr,
-          .out = out_.data<uint16_t>(),
-          .shape = shape};
+  QmoeArgs args{};
+  args.x = x_.data<uint16_t>();
+  args.row_source = row_source_.data<int32_t>();
+  args.row_expert = row_expert_.data<int32_t>();
+  weights_.put_into(args);
+  args.out = out_.data<uint16_t>();
+  args.shape = shape;
+  return args;
 }
 
-QmoeInputs Qmoe::inputs() const {
-  QmoeInputs in{widen(shape.dtype, x_.download<uint16_t>()), sources_, experts_, {}};
-  const auto slice = [&](const Tensor& tensor, int32_t expert, auto element) {
-    std::vector<decltype(element)> values(static_cast<size_t>(tensor.size() / shape.experts));
-    const size_t bytes = values.size() * sizeof element;
-    device().download(values.data(), tensor.data<char>() + static_cast<size_t>(expert) * bytes,
-                      bytes);
-    return values;
-  };
+QmoeInputs Qmoe::inputs(bool transposed) const {
+  QmoeInputs in{widened(shape.dtype, x_.download<uint16_t>()), sources_, experts_, {}};
   for (const int32_t e : experts_) {
-    if (in.experts.contains(e)) continue;
-    QmoeInputs::Expert& expert = in.experts[e];
-    expert.codes = slice(weights_, e, uint8_t{});
-    expert.scales = widen(shape.dtype, slice(scales_, e, uint16_t{}));
-    if (bias_) expert.bias = widen(shape.dtype, slice(*bias_, e, uint16_t{}));
+    if (!in.experts.contains(e)) in.experts[e] = weights_.of(device(), e, transposed);
   }
   return in;
 }
@@ -214,7 +126,7 @@ Checked Qmoe::check() const {
     return shape.swiglu ? fmt::format("token {}, expert {}", sources_[r], experts_[r])
                         : fmt::format("expert {}", experts_[r]);
   };
-  return {{compare_floats("out", widen(shape.dtype, bits), truth_, shape.outputs(),
+  return {{compare_floats("out", widened(shape.dtype, bits), truth_, shape.outputs(),
                           ceilings(tolerance), float_type(shape.dtype), {.name = name})},
           hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
 }
@@ -243,27 +155,16 @@ void Qmoe::drop_first_token() {
 /// The output of scale factors read as [K/b, N] where they are [N, K/b].
 void Qmoe::transpose_scales() {
   if (shape.groups() == 1) return;
-  QmoeInputs wrong = inputs();
-  const auto n = static_cast<size_t>(shape.n), groups = static_cast<size_t>(shape.groups());
-  for (auto& [e, expert] : wrong.experts) {
-    const auto right = expert.scales;
-    for (size_t column = 0; column < n; ++column) {
-      for (size_t g = 0; g < groups; ++g) {
-        expert.scales[column * groups + g] = right[g * n + column];
-      }
-    }
-  }
-  out_.upload(narrow(shape.dtype, qmoe_truth(shape, wrong)));
+  out_.upload(narrowed(shape.dtype, qmoe_truth(shape, inputs(true))));
 }
 
 Cost Qmoe::cost() const {
   // Weights of the experts that have rows, once each.
   const double experts = skew_of(experts_, shape.experts).active_experts;
-  const double columns = experts * shape.n, rows = shape.rows();
+  const double rows = shape.rows();
   Cost cost;
   cost.flops = 2.0 * rows * shape.n * shape.k;
-  cost.read_bytes = columns * (shape.k / 2.0 + 2.0 * shape.groups() + (shape.has_bias ? 2 : 0)) +
-                    static_cast<double>(x_.bytes()) + 8 * rows;
+  cost.read_bytes = experts * weights_.bytes() + static_cast<double>(x_.bytes()) + 8 * rows;
   cost.write_bytes = static_cast<double>(out_.bytes());
   return cost;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parameters of the qmoe operators, and the shape they mean.
+#include "kernels/qmoe/qmoe_params.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -28,17 +30,9 @@ std::vector<Param> params(std::vector<Param> own) {
   return all;
 }
 
-/// The single pass that accumulates alike; bf16 is never accumulated in fp16.
-Befores befores() {
-  return {
-      .cuda = {{"single_fp32_acc", "split_k?_fp32_acc"}, {"single_fp16_acc"}, {"single_fp32_acc"}}};
-}
-
 const Op<QmoeFc1> fc1({
     .help = "int4 MoE at decode: x * W1 per routed row, interleaved SwiGLU (ONNX Runtime QMoE)",
-    .params = params({{"alpha", "1.702", "factor inside the sigmoid"},
-                      {"beta", "1", "added to the up half"},
-                      {"limit", "7", "clamp of gate (above) and up (both sides); 0: none"}}),
+    .params = fc1_params(),
     .yardstick = "single",
     .before = befores(),
 });
@@ -80,6 +74,17 @@ void set_block(const Case& c, QmoeShape& s) {
 }
 
 }  // namespace
+
+std::vector<Param> fc1_params() {
+  return params({{"alpha", "1.702", "factor inside the sigmoid"},
+                 {"beta", "1", "added to the up half"},
+                 {"limit", "7", "clamp of gate (above) and up (both sides); 0: none"}});
+}
+
+Befores befores() {
+  return {
+      .cuda = {{"single_fp32_acc", "split_k?_fp32_acc"}, {"single_fp16_acc"}, {"single_fp32_acc"}}};
+}
 
 QmoeShape QmoeFc1::shape_of(const Case& c) {
   QmoeShape s = common_shape(c);

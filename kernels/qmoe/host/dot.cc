@@ -69,6 +69,25 @@ void finish(const QmoeArgs& args, const Panel& panel, const float* sums) {
   }
 }
 
+int find_runs(const QmoeArgs& args, int32_t* starts) {
+  const int rows = args.shape.rows();
+  int runs = 0;
+  for (int row = 0; row < rows; ++row) {
+    const bool continues = row > 0 && args.row_expert[row] == args.row_expert[row - 1] &&
+                           row - starts[runs - 1] < kMaxRows;
+    if (!continues) starts[runs++] = row;
+  }
+  starts[runs] = rows;
+  return runs;
+}
+
+void multiply_run(const Isa& isa, const Operands& operands, const int32_t* start, int column) {
+  const Panel panel = panel_of(operands.args.shape, start[0], start[1] - start[0], column);
+  float sums[kMaxRows * kPanelColumns];
+  isa.multiply(operands, panel, sums);
+  finish(operands.args, panel, sums);
+}
+
 void launch_single(const Isa& isa, const Operands& operands) {
   const QmoeShape& shape = operands.args.shape;
 #pragma omp parallel

@@ -55,6 +55,13 @@ void widen(const Isa& isa, const Operands& operands);
 /// Bias, SwiGLU and rounding of a panel's dot products [panel.rows, panel.columns].
 void finish(const QmoeArgs& args, const Panel& panel, const float* sums);
 
+/// The rows of one expert together: cuts the rows into runs of one expert, of at most kMaxRows;
+/// `starts` [R + 1] gets where each begins, and R behind the last. Returns how many there are.
+constexpr int kMaxRows = 16;
+int find_runs(const QmoeArgs& args, int32_t* starts);
+/// multiply() and finish() of the run that begins at *start and a panel of columns.
+void multiply_run(const Isa& isa, const Operands& operands, const int32_t* start, int column);
+
 /// The variant `single`, on which others fall back; needs widened_bytes() at operands.x.
 void launch_single(const Isa& isa, const Operands& operands);
 

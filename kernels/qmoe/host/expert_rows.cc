@@ -8,33 +8,16 @@
 // rows share an expert, 0.96 to 0.98. At T = 1 no rows share one and the work is the same: 1.00
 // to 1.02. Codes must be read in long stretches: before they were prefetched, the loops over
 // columns and experts exchanged made it lose by 1.14 to 1.89.
-#include <algorithm>
-
 #include "kernels/qmoe/host/dot.h"
 
 namespace moegate::qmoe::host {
 namespace {
-
-constexpr int kMaxRows = 16;  // of a panel, whose sums are on the stack
 
 /// Widened activations, then where runs of rows start, one more than there are runs.
 template <class P>
 size_t workspace(const Case& c, const DeviceFacts&) {
   const QmoeShape shape = P::shape_of(c);
   return widened_bytes(shape) + sizeof(int32_t) * (static_cast<size_t>(shape.rows()) + 1);
-}
-
-/// Cuts the rows into runs of one expert; returns how many.
-int find_runs(const QmoeArgs& args, int32_t* starts) {
-  const int rows = args.shape.rows();
-  int runs = 0;
-  for (int row = 0; row < rows; ++row) {
-    const bool continues = row > 0 && args.row_expert[row] == args.row_expert[row - 1] &&
-                           row - starts[runs - 1] < kMaxRows;
-    if (!continues) starts[runs++] = row;
-  }
-  starts[runs] = rows;
-  return runs;
 }
 
 template <class P>
@@ -50,11 +33,7 @@ void launch(P& problem, const Launch&) {
 #pragma omp for schedule(static) collapse(2)
     for (int run = 0; run < runs; ++run) {
       for (int column = 0; column < shape.n; column += kPanelColumns) {
-        const int row = starts[run];
-        const Panel panel = panel_of(shape, row, starts[run + 1] - row, column);
-        float sums[kMaxRows * kPanelColumns];
-        isa.multiply(operands, panel, sums);
-        finish(operands.args, panel, sums);
+        multiply_run(isa, operands, starts + run, column);
       }
     }
   }
