@@ -35,9 +35,9 @@ TEST_F(CommittedSuites, LoadAndFitTheirOperators) {
 
 TEST_F(CommittedSuites, StayWithinTheTimeTheyAreMadeFor) {
   // A suite that grew shows here before it shows as a job that no longer ends in time.
-  const std::map<std::string, size_t> limits = {{"tiny", 286},
-                                                {"smoke", 50},
-                                                {"nightly", 106},
+  const std::map<std::string, size_t> limits = {{"tiny", 297},
+                                                {"smoke", 52},
+                                                {"nightly", 108},
                                                 {"deepseek-r1", 245},
                                                 {"qwen3-30b-a3b", 166},
                                                 {"qwen3-235b-a22b", 101},
