@@ -136,6 +136,8 @@ class StoredRuns : public ::testing::Test {
     std::string variant;
     std::vector<double> fc1_launches;
     double fc2;  // 0: it has none
+    double layer = 0;
+    std::string layer_variant = {};  // empty: as of the products
   };
   /// Processes differ by 1 % that all routes share; warm takes half as long. On a host the first
   /// route is the yardstick.
@@ -147,11 +149,16 @@ class StoredRuns : public ::testing::Test {
       const int64_t process = store.begin_process(run, round, round);
       for (const std::string cache : {"cold", "warm"}) {
         const double ns = (0.99 + 0.01 * round) * (cache == "cold" ? 1000 : 500);
-        for (const auto& [variant, fc1, fc2] : routes) {
+        for (const auto& [variant, fc1, fc2, layer, layer_variant] : routes) {
           std::vector<double> launches;
           for (const double us : fc1) launches.push_back(us * ns);
           add(store, process, qmoe_case("fc1", cache, dtype), variant, launches,
               total(fc1) / total(routes[0].fc1_launches));
+          if (layer > 0) {
+            add(store, process, qmoe_case("layer", cache, dtype),
+                layer_variant.empty() ? variant : layer_variant, {layer * ns},
+                layer / routes[0].layer);
+          }
           if (fc2 == 0) continue;
           add(store, process, qmoe_case("fc2", cache, dtype), variant, {fc2 * ns},
               fc2 / routes[0].fc2);
@@ -223,11 +230,12 @@ class StoredRuns : public ::testing::Test {
   static double total(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0);
   }
-  static Case qmoe_case(const std::string& layer, const std::string& cache,
+  /// `part`: fc1, fc2 or layer.
+  static Case qmoe_case(const std::string& part, const std::string& cache,
                         const std::string& dtype) {
     Case c{"s",
-           "gpt-oss-20b-" + layer,
-           layer == "fc1" ? "qmoe_fc1_swiglu" : "qmoe_fc2",
+           "gpt-oss-20b-" + part,
+           part == "fc1" ? "qmoe_fc1_swiglu" : "qmoe_" + part,
            {{"tokens", "1"},
             {"hidden", "2880"},
             {"inter", "2880"},
@@ -235,7 +243,7 @@ class StoredRuns : public ::testing::Test {
             {"dtype", dtype},
             {"cache", cache}},
            {}};
-    if (layer == "fc1") c.params["alpha"] = "1.702";
+    if (part != "fc2") c.params["alpha"] = "1.702";
     return c;
   }
 

@@ -46,7 +46,7 @@ TEST_F(CommittedSuites, StayWithinTheTimeTheyAreMadeFor) {
                                                 {"gpt-oss-tp", 36},
                                                 {"moe-align", 146},
                                                 {"pr-aiter-3526", 22},
-                                                {"pr-onnxruntime-29167", 24},
+                                                {"pr-onnxruntime-29167", 36},
                                                 {"pr-aphrodite-1603", 90},
                                                 {"pr-sglang-10567", 96},
                                                 {"tma-down", 64},

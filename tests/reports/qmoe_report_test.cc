@@ -105,6 +105,36 @@ TEST_F(QmoeReportTest, ThePullRequestsTableJoinsTheLayers) {
   EXPECT_EQ(of_route("FC2 speed-up, warm")["split_k2_fp32_acc"], "");
 }
 
+TEST_F(QmoeReportTest, AWholeLayerStandsBesideThePublishedOperator) {
+  add_qmoe_run(Backend::cuda, {{"single_fp16_acc", {14}, 10, 30},
+                               {"split_k2_fp16_acc", {12, 4}, 0, 32},
+                               {"single_fp32_acc", {21}, 12, 40},
+                               {"stream_imma", {8}, 5, 20, "stream"}});
+  const Table t = report("pr-onnxruntime-29167");
+  ASSERT_EQ(t.rows.size(), 4u) << "one per route";
+  const auto of_route = [&](const std::string& name) { return column(t, name, "route"); };
+  EXPECT_EQ(of_route("layer us, cold"), (Cells{{"single_fp16_acc", "30"},
+                                               {"split_k2_fp16_acc", "32"},
+                                               {"single_fp32_acc", "40"},
+                                               {"stream_imma", "20"}}));
+  EXPECT_EQ(of_route("layer us, warm")["stream_imma"], "10");
+  EXPECT_EQ(of_route("layer speed-up, warm"), (Cells{{"single_fp16_acc", ""},
+                                                     {"split_k2_fp16_acc", "0.94x (0.94–0.94)"},
+                                                     {"single_fp32_acc", ""},
+                                                     {"stream_imma", "1.50x (1.50–1.50)"}}));
+  EXPECT_EQ(of_route("published operator us, hot")["single_fp32_acc"], "71.31");
+  EXPECT_EQ(of_route("FC1 us, cold")["stream_imma"], "8") << "the layer is no FC1";
+  EXPECT_EQ(of_route("FC2 us, cold")["stream_imma"], "5") << "nor FC2";
+}
+
+TEST_F(QmoeReportTest, OnAHostTheChainIsTheLayerOfSingle) {
+  add_qmoe_run(Backend::host, {{"single", {10}, 8, 20, "chain"}, {"expert_rows", {5}, 4, 10}});
+  const Table t = report("pr-onnxruntime-29167");
+  ASSERT_EQ(t.rows.size(), 2u);
+  EXPECT_EQ(column(t, "layer us, cold", "route"), (Cells{{"single", "20"}, {"expert_rows", "10"}}));
+  EXPECT_EQ(column(t, "layer speed-up, warm", "route")["expert_rows"], "2.00x (2.00–2.00)");
+}
+
 TEST_F(QmoeReportTest, PublishedFiguresStandByTheSameCaseOnly) {
   add_cuda_run();
   add_qmoe_run(Backend::cuda, {{"single_fp32_acc", {21}, 12}}, "bf16");
