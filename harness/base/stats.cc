@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <ranges>
 #include <stdexcept>
 #include <utility>
 
@@ -129,9 +128,8 @@ Interval median_interval(std::span<const double> values, double confidence) {
   const auto may_skip = [&](int rank) {
     return 2 * boost::math::cdf(binomial, rank) <= 1 - confidence;
   };
-  const auto ranks = std::views::iota(1, static_cast<int>((n - 1) / 2) + 1);
-  const auto low =
-      static_cast<size_t>(std::ranges::partition_point(ranks, may_skip) - ranks.begin());
+  size_t low = 0;
+  while (low < (n - 1) / 2 && may_skip(static_cast<int>(low) + 1)) ++low;
   return {v[low], v[n - 1 - low]};
 }
 

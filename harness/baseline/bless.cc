@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 #include <set>
 #include <utility>
 
@@ -41,7 +40,7 @@ void refuse_unfit_run(const RunInfo& run, const BlessOptions& options) {
 std::string list_of(const std::vector<std::string>& rows) {
   constexpr size_t kShown = 10;
   std::string text;
-  for (const std::string& row : rows | std::views::take(kShown)) text += "\n  " + row;
+  for (size_t i = 0; i < std::min(rows.size(), kShown); ++i) text += "\n  " + rows[i];
   if (rows.size() > kShown) text += fmt::format("\n  and {} more", rows.size() - kShown);
   return text;
 }

@@ -157,6 +157,14 @@ Flags& Flags::add(const Flags& more) {
   return *this;
 }
 
+std::vector<Flag> Flags::all() const {
+  std::vector<Flag> flags;
+  for (const Group& group : groups_) {
+    flags.insert(flags.end(), group.flags.begin(), group.flags.end());
+  }
+  return flags;
+}
+
 Flags& Flags::replace(const Flag& flag) {
   for (Group& group : groups_) {
     for (Flag& old : group.flags) {
@@ -189,9 +197,9 @@ bool parse(const std::string& name, const Flags& flags, const Args& args,
   po::options_description shown(flags.groups().front().title);
   for (const Flag& flag : flags.groups().front().flags) shown.add(flag.option);
   shown.add_options()("help,h", flag_text("help").about);
-  for (const Flags::Group& group : flags.groups() | std::views::drop(1)) {
-    po::options_description part(group.title);
-    for (const Flag& flag : group.flags) part.add(flag.option);
+  for (size_t i = 1; i < flags.groups().size(); ++i) {
+    po::options_description part(flags.groups()[i].title);
+    for (const Flag& flag : flags.groups()[i].flags) part.add(flag.option);
     shown.add(part);
   }
   po::options_description all;

@@ -9,7 +9,6 @@
 #include <concepts>
 #include <functional>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <string>
 #include <vector>
@@ -47,7 +46,7 @@ class Flags {
   };
   const std::vector<Group>& groups() const { return groups_; }
   /// The flags of all groups.
-  auto all() const { return groups_ | std::views::transform(&Group::flags) | std::views::join; }
+  std::vector<Flag> all() const;
   /// Null where there is none of this name, which has no dashes.
   const Flag* find(std::string_view name) const;
 

@@ -222,7 +222,8 @@ OpSample sample_of(const Registry& registry, const std::string& op, const std::s
   sample.header = (folder / folder.filename()).string() + ".h";
   const auto device = open_host_device();
   const auto problem = entry.make(*device, resolved(sample.example, device->facts(), registry));
-  const std::string name = boost::core::demangle(typeid(*problem).name());  // "moegate::a::B"
+  const Problem& made = *problem;
+  const std::string name = boost::core::demangle(typeid(made).name());  // "moegate::a::B"
   const size_t at = name.rfind("::");
   sample.space = name.substr(0, at);
   sample.problem = at == std::string::npos ? name : name.substr(at + 2);

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <ranges>
 #include <tuple>
 
 #include "harness/kernel/choice.h"
@@ -166,8 +165,9 @@ const Variant& find_variant(const std::string& op, Backend backend, const std::s
 
 const OpEntry& find_op(const std::string& name, const Registry& registry) {
   if (const OpEntry* op = op_of(registry, name)) return *op;
-  usage_error("unknown operator '{}'; known: {}", name,
-              fmt::join(registry.ops | std::views::transform(&OpEntry::name), ", "));
+  std::vector<std::string> known;
+  for (const OpEntry& op : registry.ops) known.push_back(op.name);
+  usage_error("unknown operator '{}'; known: {}", name, fmt::join(known, ", "));
 }
 
 const OpEntry& find_op(const std::string& name) {

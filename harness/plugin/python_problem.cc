@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ranges>
 
 #include "harness/kernel/check.h"
 #include "harness/values/json_fields.h"
@@ -71,8 +70,8 @@ int64_t give_number(Problem& problem, const Case& c) {
 }
 
 int64_t number_of(const Problem& problem) {
-  for (const auto& [number, known] : std::views::reverse(numbered())) {
-    if (known.problem == &problem) return number;  // the last one that had this address
+  for (auto one = numbered().rbegin(); one != numbered().rend(); ++one) {
+    if (one->second.problem == &problem) return one->first;  // the last that had this address
   }
   throw Error(Exit::internal, "a problem that Python does not know");
 }

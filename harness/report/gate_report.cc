@@ -219,8 +219,9 @@ bool holds(const Statement& q, int column, std::string_view value) {
 }
 
 /// As the table's key has it, behind the run.
-auto key_of(const CaseVerdict& v) {
-  return std::tie(v.against, v.id.suite, v.id.key, v.id.variant);
+using Key = std::tuple<std::string_view, std::string_view, std::string_view, std::string_view>;
+Key key_of(const CaseVerdict& v) {
+  return {v.against, v.id.suite, v.id.key, v.id.variant};
 }
 
 /// A row of a verdict, and whether the store has it as it is.
@@ -249,7 +250,7 @@ bool find_stored(Database& db, int64_t run, const std::string& against, int fami
   bool others = false;
   auto row = rows.begin();
   while (q.step()) {
-    const std::tuple key(std::string_view(against), q.view(0), q.view(1), q.view(2));
+    const Key key(against, q.view(0), q.view(1), q.view(2));
     while (row != rows.end() && key_of(*row->verdict) < key) ++row;
     if (row == rows.end() || key_of(*row->verdict) != key) {
       others = true;
