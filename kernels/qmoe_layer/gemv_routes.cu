@@ -6,7 +6,8 @@
 // Rows of x are not copied into sorted order: FC1 reads one where it is.
 //
 // Floor: the weights of both products at the speed of memory, or of L2, and what the products' own
-// headers say (single.cu, split_k.cu); then three more launches and the gaps between them.
+// headers say (single.cu, split_k.cu); then three more launches and the gaps between them. Measured
+// on an H100, gpt-oss-20b, one token, warm, us: fp16 34.2, split 36.4; fp32 38.9, split 40.5.
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/qmoe/launches.h"
 #include "kernels/qmoe_layer/routed_rows.cuh"

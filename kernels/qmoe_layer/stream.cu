@@ -7,7 +7,8 @@
 // registers that these leave.
 //
 // Floor: the weights of both products at the speed of memory, and four waits for it: logits, rows,
-// activations, y.
+// activations, y. Measured on an H100, gpt-oss-20b, one token: 24.9 us warm and 27.3 cold, where
+// single_fp16_acc takes 34.2 and 36.7; Qwen3.6-35B-A3B 13.3 and 15.2 (20.1 and 22.0).
 #include <algorithm>
 
 #include "kernels/cuda/dependent_launch.cuh"

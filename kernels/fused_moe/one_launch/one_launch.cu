@@ -19,6 +19,10 @@
 // Floor: the weights of the experts that have rows, once, behind two round trips to memory (ids,
 // the first weights). A cooperative launch sees to it that all blocks run at once. The barrier's
 // counter outlives the launch: it stands at a multiple of 2^31 after each.
+//
+// Measured on an H100, us at 1, 2, 4 and 8 tokens, behind it chain_tuned: DeepSeek-R1 TP8 24.5,
+// 42.0, 72.5, 132 (28.4, 44.6, 69.7, 121); Qwen3-30B 21.9, 35.9, 60.6, 99 (25.5, 37.9, 61.1, 95).
+// It streams 2.5 TB/s, the chain's products 2.8: warps wait for weights, 62 % of samples at 8.
 #include "kernels/cuda/tensor_map.cuh"
 #include "kernels/fused_moe/one_launch/consume.cuh"
 #include "kernels/fused_moe/one_launch/produce.cuh"
