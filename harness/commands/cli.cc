@@ -157,8 +157,8 @@ Flags& Flags::add(const Flags& more) {
   return *this;
 }
 
-std::vector<Flag> Flags::all() const {
-  std::vector<Flag> flags;
+std::vector<std::reference_wrapper<const Flag>> Flags::all() const {
+  std::vector<std::reference_wrapper<const Flag>> flags;
   for (const Group& group : groups_) {
     flags.insert(flags.end(), group.flags.begin(), group.flags.end());
   }

@@ -46,7 +46,7 @@ class Flags {
   };
   const std::vector<Group>& groups() const { return groups_; }
   /// The flags of all groups.
-  std::vector<Flag> all() const;
+  std::vector<std::reference_wrapper<const Flag>> all() const;
   /// Null where there is none of this name, which has no dashes.
   const Flag* find(std::string_view name) const;
 
