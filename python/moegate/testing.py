@@ -18,6 +18,7 @@ from moegate._bench import bench
 
 _MODES = {"mean": statistics.fmean, "median": statistics.median, "min": min, "max": max, "all": list}
 _FEWEST = 20  # samples, unless the time is over
+_PATIENCE_S = 60  # with a number of samples, which time does not cut, as in the originals
 
 _cache = ["cold"]
 
@@ -33,14 +34,15 @@ def warm():
 
 
 def _times_ms(fn, args=(), kwargs=None, *, least_ms, cache=None, launch="stream", samples=None):
-    limits = {"min_samples": samples, "max_samples": samples} if samples else {"min_samples": _FEWEST}
+    limits = {"min_samples": _FEWEST, "budget_s": max(least_ms, 1) / 1e3}
+    if samples:
+        limits = {"min_samples": samples, "max_samples": samples, "budget_s": _PATIENCE_S}
     timing = bench(
         fn,
         *args,
         outputs=(),
         cache=cache or _cache[-1],
         launch=launch,
-        budget_s=max(least_ms, 1) / 1e3,
         **limits,
         **(kwargs or {}),
     )
@@ -175,8 +177,9 @@ def bench_gpu_time_with_cupti(
     cold_l2_cache=True,
     aggregate_op=max,
 ):
-    """As flashinfer's: a list of milliseconds, one for each sample. `dry_run_iters` warms up by time; `repeat_iters` is
-    the number of samples. `aggregate_op` is of one rank. `sleep_after_run` sleeps once, behind them."""
+    """As flashinfer's: a list of milliseconds, one for each sample. `dry_run_iters` warms up by time; `repeat_iters` are
+    the timed launches, less those that another process disturbed. `aggregate_op` is of one rank. `sleep_after_run` sleeps
+    once, behind them."""
     return _gpu_times(**locals())
 
 
