@@ -10,6 +10,8 @@ import sys
 import tempfile
 import unittest
 
+import needs
+
 FUNCTIONS = """
 import numpy as np
 
@@ -88,12 +90,4 @@ class Functions(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    try:
-        import numpy  # noqa: F401
-    except ImportError:
-        print("skipped: this Python has no numpy")
-        sys.exit(77)
-    if not os.environ.get("MOEGATE_LIBRARY"):
-        print("skipped: MOEGATE_LIBRARY names no libmoegate.so")
-        sys.exit(77)
-    unittest.main()
+    needs.run("numpy")

@@ -9,6 +9,8 @@ import sys
 import tempfile
 import unittest
 
+import needs
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 TESTS = '''
@@ -157,12 +159,4 @@ exit {exit_code}
 
 
 if __name__ == "__main__":
-    try:
-        import pytest  # noqa: F401
-    except ImportError:
-        print("skipped: this Python has no pytest")
-        sys.exit(77)
-    if not os.environ.get("MOEGATE_LIBRARY"):
-        print("skipped: MOEGATE_LIBRARY names no libmoegate.so")
-        sys.exit(77)
-    unittest.main()
+    needs.run("pytest")

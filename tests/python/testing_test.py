@@ -13,6 +13,8 @@ import unittest
 import unittest.mock
 import warnings
 
+import needs
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 
 import moegate.testing  # noqa: E402
@@ -160,8 +162,5 @@ class DropIns(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not os.environ.get("MOEGATE_LIBRARY"):
-        print("skipped: MOEGATE_LIBRARY names no libmoegate.so")
-        sys.exit(77)
     warnings.simplefilter("ignore", RuntimeWarning)
-    unittest.main()
+    needs.run()
