@@ -132,8 +132,15 @@ class Session:
 
 _local = threading.local()
 _sessions = []  # of all threads, to be closed at the end
-rounds = {}  # options of stored runs, or "round" of those that another process began
-runs = {}  # their numbers, by device
+run_options = {}  # of the runs that this process begins
+runs = {}  # the numbers of its runs, by device
+_ROUND = "MOEGATE_ROUND"  # a round of runs that another process began
+_joined = json.loads(os.environ.get(_ROUND, '{"runs": {}}'))
+
+
+def joining(number, begun):
+    """The environment of a process whose results are round `number` of the runs `begun` (by device)."""
+    return {**os.environ, _ROUND: json.dumps({"round": number, "runs": begun})}
 
 
 def session_of(device, store):
@@ -143,9 +150,9 @@ def session_of(device, store):
     if key not in mine or not mine[key].handle:
         options = {"device": device}
         if store:
-            options.update(rounds, store=store, command=" ".join(sys.argv))
-            if "round" in rounds:
-                options["run"] = runs[device]
+            options.update(run_options, store=store, command=" ".join(sys.argv))
+            if device in _joined["runs"]:
+                options.update(run=_joined["runs"][device], round=_joined["round"])
         mine[key] = Session(options)
         _sessions.append(mine[key])
     return mine[key]

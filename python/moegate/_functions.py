@@ -18,6 +18,9 @@ import subprocess
 import sys
 import traceback
 
+from moegate import _bench
+from moegate._results import program
+
 _UNITS = {"ms": 1e-3, "s": 1.0, "min": 60.0}
 
 
@@ -46,6 +49,7 @@ def _options(argv):
     parser.add_argument("--budget", type=_time, default=0.5, metavar="TIME", help="of a function (default: 500ms)")
     parser.add_argument("--cache", choices=("cold", "warm"), default="cold", help="(default: cold)")
     parser.add_argument("--launch", choices=("stream", "graph"), default="stream", help="(default: stream)")
+    parser.add_argument("--round", type=int, help=argparse.SUPPRESS)  # what a fresh process measures
     options = parser.parse_args(argv)
     if options.rounds < 1:
         parser.error(f"--rounds {options.rounds}: at least 1")
@@ -100,14 +104,10 @@ def _names(options):
     return names
 
 
-def _measure(options, number, runs):
+def _measure(options):
     """One round, in this process. Returns the runs of the store by device."""
-    from moegate import _bench
-
     names = _names(options)
-    stated = {"rounds": options.rounds, "before": names[-1], "label": names[0]}
-    _bench.rounds.update({"round": number} if runs else stated)
-    _bench.runs.update(runs)
+    _bench.run_options.update(rounds=options.rounds, before=names[-1], label=names[0])
     functions = [_function_of(place) for place in (options.function, options.against) if place]
     module = _module_of(options.function[0])
     reference = getattr(module, "reference", None)
@@ -115,7 +115,7 @@ def _measure(options, number, runs):
         sides = [(names[0], functions[0], reference or (functions[1] if options.against else None))]
         if options.against:
             sides.append((names[1], functions[1], reference))
-        for variant, function, truth in sides if number % 2 == 0 else reversed(sides):
+        for variant, function, truth in sides if options.round % 2 == 0 else reversed(sides):
             try:
                 timing = _bench.bench(
                     function,
@@ -132,22 +132,21 @@ def _measure(options, number, runs):
             except _bench.Wrong as error:
                 print(f"moegate: wrong: {variant} {params or ''}: {error}", file=sys.stderr)
                 raise SystemExit(11) from None
-            print(f"round {number + 1}: {variant} {params or ''}: {timing}", file=sys.stderr)
+            print(f"round {options.round + 1}: {variant} {params or ''}: {timing}", file=sys.stderr)
     return _bench.runs
 
 
 def main(argv):
     options = _options(argv)
-    if "MOEGATE_ROUND" in os.environ:
-        number, runs = json.loads(os.environ["MOEGATE_ROUND"])
-        print(json.dumps(_measure(options, number, runs)))
+    if options.round is not None:
+        print(json.dumps(_measure(options)))
         return 0
     os.makedirs(os.path.dirname(options.db) or ".", exist_ok=True)
     runs = {}
     for number in range(options.rounds):
         done = subprocess.run(
-            [sys.executable, "-m", "moegate._functions", *argv],
-            env={**os.environ, "MOEGATE_ROUND": json.dumps([number, runs])},
+            [sys.executable, "-m", "moegate._functions", *argv, "--round", str(number)],
+            env=_bench.joining(number, runs),
             stdout=subprocess.PIPE,
             text=True,
             check=False,
@@ -156,9 +155,7 @@ def main(argv):
             return done.returncode
         runs = json.loads(done.stdout.splitlines()[-1])
     for run in runs.values():
-        subprocess.run(
-            [os.environ["MOEGATE_PROGRAM"], "report", "summary", "--db", options.db, "--run", str(run)], check=False
-        )
+        subprocess.run([program(), "report", "summary", "--db", options.db, "--run", str(run)], check=False)
     return 0
 
 

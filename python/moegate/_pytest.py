@@ -11,7 +11,7 @@ import tempfile
 import pytest
 
 _OF_MARKER = ("launch", "cache", "limit", "tolerance", "budget_s")
-_ROUND = "MOEGATE_ROUND"  # of a session that repeats another one's tests: round, runs by device, tests
+_REPEATED = "MOEGATE_TESTS"  # nodes that a session repeats of another one
 
 
 def pytest_addoption(parser):
@@ -47,8 +47,8 @@ def pytest_collection_modifyitems(config, items):
             if unknown or marker.args:
                 named = ", ".join(map(str, unknown + list(marker.args)))
                 raise pytest.UsageError(f"{item.nodeid}: marker moegate takes {', '.join(_OF_MARKER)}, not {named}")
-    if _ROUND in os.environ:
-        repeated = json.loads(os.environ[_ROUND])["tests"]
+    if _REPEATED in os.environ:
+        repeated = json.loads(os.environ[_REPEATED])
         others = [item for item in items if item.nodeid not in repeated]
         items[:] = [item for item in items if item.nodeid in repeated]
         config.hook.pytest_deselected(items=others)
@@ -63,7 +63,7 @@ class _Times:
         self.rounds = config.getoption("--moegate-rounds")
         self.against = config.getoption("--moegate-compare")
         self.only_verifies = "PYTEST_XDIST_WORKER" in os.environ  # other workers disturb times
-        self.repeats = _ROUND in os.environ
+        self.repeats = _REPEATED in os.environ
         self.lines, self.tests = [], []
         if self.rounds < 1:
             raise pytest.UsageError(f"--moegate-rounds {self.rounds}: at least 1")
@@ -75,12 +75,7 @@ class _Times:
 
         if self.only_verifies:
             os.environ["MOEGATE_BENCH"] = "off"
-        if self.repeats:
-            of_round = json.loads(os.environ[_ROUND])
-            _bench.rounds["round"] = of_round["round"]
-            _bench.runs.update(of_round["runs"])
-        else:
-            _bench.rounds["rounds"] = self.rounds
+        _bench.run_options["rounds"] = self.rounds
         timing = _bench.bench(fn, *args, store=self.store, **kwargs)
         row = [kwargs["name"], *(f"{key}={value}" for key, value in kwargs["params"].items())]
         self.lines.append(f"{' '.join(row)}: {timing}")
@@ -98,20 +93,21 @@ class _Times:
         _bench.close_sessions()
         if not _bench.runs:
             return
-        done = all([self._repeat(number, _bench.runs) for number in range(1, self.rounds)])
+        done = all([self._repeat(number) for number in range(1, self.rounds)])
         if self.against:
             done = all([self._compare(run) for run in _bench.runs.values()]) and done
         if not done and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def _repeat(self, number, runs):
+    def _repeat(self, number):
         """The tests once more, in a fresh interpreter. Whether they passed."""
+        from moegate import _bench
+
         given = self.config.invocation_params
         command = [sys.executable, "-m", "pytest", *map(str, given.args)]
         if self.config.getoption("xmlpath", None):
             command.append(f"--junitxml={os.devnull}")
-        of_round = json.dumps({"round": number, "runs": runs, "tests": self.tests})
-        environment = {**os.environ, _ROUND: of_round}
+        environment = {**_bench.joining(number, _bench.runs), _REPEATED: json.dumps(self.tests)}
         done = subprocess.run(
             command, cwd=given.dir, env=environment, capture_output=True, text=True, check=False
         )
