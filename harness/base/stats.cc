@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/base/stats.h"
 
+#include <boost/iterator/counting_iterator.hpp>
 #include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
@@ -128,8 +129,8 @@ Interval median_interval(std::span<const double> values, double confidence) {
   const auto may_skip = [&](int rank) {
     return 2 * boost::math::cdf(binomial, rank) <= 1 - confidence;
   };
-  size_t low = 0;
-  while (low < (n - 1) / 2 && may_skip(static_cast<int>(low) + 1)) ++low;
+  const boost::counting_iterator<int> first(1), last(static_cast<int>((n - 1) / 2) + 1);
+  const auto low = static_cast<size_t>(std::partition_point(first, last, may_skip) - first);
   return {v[low], v[n - 1 - low]};
 }
 
