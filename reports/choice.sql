@@ -27,17 +27,18 @@ WITH level_of_run AS (
          max(count(*)) OVER (PARTITION BY section, op, shape) AS most
   FROM each_case GROUP BY section, op, shape, variant
 ), ranked AS (
-  SELECT *, row_number() OVER (PARTITION BY section, op, shape ORDER BY x, variant) AS place
-  FROM everywhere WHERE cases = most
+  SELECT *, row_number() OVER best AS place, lead(variant) OVER best AS next
+  FROM everywhere WHERE cases = most WINDOW best AS (PARTITION BY section, op, shape ORDER BY x, variant)
+), chosen AS (
+  SELECT section, op, shape, variant, x AS ln_ns, lost, next FROM ranked WHERE place = 1
 ), by_round AS (
-  SELECT a.section, a.op, a.shape, a.variant, b.variant AS next, m.round, avg(n.x - m.x) AS x
-  FROM ranked a LEFT JOIN ranked b ON b.section = a.section AND b.op = a.op AND b.shape = a.shape AND b.place = 2
-  JOIN measured m ON m.section = a.section AND m.op = a.op AND m.shape = a.shape AND m.variant = a.variant
-  LEFT JOIN measured n ON n.section = m.section AND n.op = m.op AND n.shape = m.shape AND n.routing IS m.routing
-    AND n.round = m.round AND n.variant = b.variant
-  WHERE a.place = 1 GROUP BY a.section, a.op, a.shape, m.round
+  SELECT section, op, shape, m.round, avg(n.x - m.x) AS x
+  FROM chosen JOIN measured m USING (section, op, shape, variant)
+  JOIN measured n USING (section, op, shape)
+  WHERE n.variant = next AND n.routing IS m.routing AND n.round = m.round
+  GROUP BY section, op, shape, m.round
 ), margin AS (
-  SELECT section, op, shape, next, avg(x) AS x, reach95(x) AS reach FROM by_round GROUP BY section, op, shape
+  SELECT section, op, shape, avg(x) AS x, reach95(x) AS reach FROM by_round GROUP BY section, op, shape
 )
 SELECT section AS model,
        CAST(json_extract(shape, '$.tokens') AS INTEGER) AS tokens,
@@ -45,7 +46,7 @@ SELECT section AS model,
         WHERE j.key <> 'tokens'
           AND EXISTS (SELECT 1 FROM varying v WHERE v.run_id = :run AND v.section = r.section AND v.name = j.key)) AS other,
        variant AS choice,
-       round(exp(r.x) / 1000, 2) AS us,
+       round(exp(ln_ns) / 1000, 2) AS us,
        next || coalesce(' ' || speedup_with_interval(m.x, reach, 2), ' ~') AS Next,
        iif(lost > 0, printf('%.1f %%', 100 * (exp(lost) - 1)) ||
            coalesce(': ' || (SELECT e.routing FROM each_case e
@@ -59,6 +60,5 @@ SELECT section AS model,
        exp(m.x - reach) AS low,
        exp(m.x + reach) AS high,
        exp(lost) - 1 AS regret
-FROM ranked r JOIN margin m USING (section, op, shape)
-WHERE place = 1
+FROM chosen r LEFT JOIN margin m USING (section, op, shape)
 ORDER BY model, op, json_remove(shape, '$.tokens'), tokens
