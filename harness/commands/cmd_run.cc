@@ -259,10 +259,6 @@ void print_reports(const std::string& db, const std::vector<std::filesystem::pat
   }
 }
 
-void set_default(const char* name, const std::string& value) {
-  setenv(name, value.c_str(), 0);
-}
-
 /// Whether `run` was asked for a function that belongs to no operator: FILE.py:FUNCTION.
 bool names_function(const Args& args) {
   return !args.empty() && args.front().find(".py:") != std::string::npos && args.front()[0] != '-';
@@ -273,7 +269,7 @@ bool names_function(const Args& args) {
   const std::filesystem::path program = place_of(own_program()), folder = program.parent_path();
   for (const std::filesystem::path& place :
        {folder / "libmoegate.so", folder / "../lib/libmoegate.so"}) {
-    if (std::filesystem::exists(place)) set_default("MOEGATE_LIBRARY", place);
+    if (std::filesystem::exists(place)) setenv("MOEGATE_LIBRARY", place.c_str(), 0);
   }
   setenv("MOEGATE_PROGRAM", program.c_str(), 1);
   const std::string others = environment("PYTHONPATH");

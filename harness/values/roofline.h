@@ -19,7 +19,8 @@ double memory_s(const Cost& cost, int64_t cache_bytes, double bandwidth);
 double products_s(const Cost& cost, double rate);
 
 /// Both at the ceilings measured on the device (read_bytes_per_s, and the higher of fp8_flops and
-/// bf16_flops). 0 where no ceiling was measured. Reports have the same in the view `roof`.
+/// bf16_flops, which no case can beat). 0 where no ceiling was measured. The view `roof` of reports
+/// has them at the rate of what a case multiplies.
 struct Roofline {
   double bytes_s = 0, flops_s = 0;  // seconds
   double floor_s() const { return bytes_s > flops_s ? bytes_s : flops_s; }

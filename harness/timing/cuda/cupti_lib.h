@@ -40,8 +40,7 @@ class CuptiLib {
   /// Null where the library lacks it, or a function before it.
   template <class F>
   F bound(const char* symbol) {
-    F function = nullptr;
-    if (complete_) function = lib_.find(symbol);
+    F function = optional<F>(symbol);
     complete_ = function != nullptr;
     return function;
   }
