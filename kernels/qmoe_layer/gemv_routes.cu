@@ -20,7 +20,6 @@ namespace {
 using namespace cuda;
 using qmoe::Accumulator;
 
-constexpr int kMostExperts = 512;  // that a warp of topk_sort selects from
 constexpr const char *kFc1 = "interleaved fc1", *kFc2 = "interleaved fc2";  // packed weights
 
 __global__ void __launch_bounds__(kMostRows)
@@ -73,12 +72,11 @@ void prepare(QmoeLayer& problem, const Launch& where) {
 
 template <Fc1 kRoute>
 std::string unsupported(const QmoeLayerShape& shape, Accumulator accumulator) {
-  if (shape.experts() > kMostExperts) {
-    return fmt::format("experts = {} exceeds {}, what a warp's registers hold", shape.experts(),
-                       kMostExperts);
+  std::string why = topk_sort::warp_select_fault(shape.routing());
+  if (why.empty()) {
+    why = kRoute == Fc1::split_k2 ? qmoe::split_unsupported(shape.fc1, accumulator)
+                                  : qmoe::gemv_unsupported(shape.fc1, accumulator);
   }
-  const std::string why = kRoute == Fc1::split_k2 ? qmoe::split_unsupported(shape.fc1, accumulator)
-                                                  : qmoe::gemv_unsupported(shape.fc1, accumulator);
   return why.empty() ? qmoe::gemv_unsupported(shape.fc2, accumulator) : why;
 }
 

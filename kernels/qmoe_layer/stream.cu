@@ -16,6 +16,7 @@
 #include "kernels/qmoe/stream_step.h"
 #include "kernels/qmoe_layer/routed_rows.cuh"
 #include "kernels/qmoe_layer/weighted_sum.cuh"
+#include "kernels/topk_sort/launches.h"
 #include "kernels/topk_sort/select_topk.cuh"
 
 namespace moegate::qmoe_layer {
@@ -89,11 +90,8 @@ void prepare(QmoeLayer& problem, const Launch& where) {
 
 std::string unsupported(const Case& c, const DeviceFacts& device) {
   const auto shape = QmoeLayerShape::of(c);
-  if (shape.experts() > topk_sort::kMaxExperts) {
-    return fmt::format("experts = {} exceeds {}, what a warp's registers hold", shape.experts(),
-                       topk_sort::kMaxExperts);
-  }
-  const std::string why = qmoe::stream_unsupported(shape.fc1, device);
+  std::string why = topk_sort::warp_select_fault(shape.routing());
+  if (why.empty()) why = qmoe::stream_unsupported(shape.fc1, device);
   return why.empty() ? qmoe::stream_unsupported(shape.fc2, device) : why;
 }
 

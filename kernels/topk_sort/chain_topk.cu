@@ -32,8 +32,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
 
 }  // namespace
 
-std::string warp_select_unsupported(const Case& c, const DeviceFacts&) {
-  const auto shape = TopkSortShape::of(c);
+std::string warp_select_fault(const TopkSortShape& shape) {
   if (shape.experts > kMaxExperts) {
     return fmt::format("experts = {} exceeds {}, what a warp's registers hold", shape.experts,
                        kMaxExperts);
@@ -42,6 +41,10 @@ std::string warp_select_unsupported(const Case& c, const DeviceFacts&) {
     return fmt::format("groups = {} exceeds {}, one per lane", shape.groups, kWarp);
   }
   return "";
+}
+
+std::string warp_select_unsupported(const Case& c, const DeviceFacts&) {
+  return warp_select_fault(TopkSortShape::of(c));
 }
 
 void launch_topk(const TopkSortArgs& args, const ChainBuffers& buffers, const Launch& where) {

@@ -42,6 +42,9 @@ void launch_variant(TopkSort& problem, const Launch& where) {
   kLaunch(problem.args(), problem.workspace(), where);
 }
 
+/// Why a warp cannot select a token's experts, as launch_topk does; empty where it can.
+std::string warp_select_fault(const TopkSortShape& shape);
+
 /// What variants have in common in their KernelSpec: `unsupported` of all that select a warp per
 /// token, `workspace` of all that may run a chain, and the parts of the two that fall back to
 /// chain2 beyond `most` tokens.
