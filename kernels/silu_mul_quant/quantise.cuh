@@ -51,9 +51,9 @@ __device__ inline uint32_t quantised(float low, float high, float inverse) {
   return __nv_cvt_float2_to_fp8x2(pair, __NV_SATFINITE, __NV_E4M3);
 }
 
-/// Called by the 16 lanes of a group together; the other half of the warp need not take part.
-__device__ inline void quantise(const SiluMulQuantArgs& args, const GroupPlace& place,
-                                const float (&a)[kPerLane]) {
+/// The lane's eight codes to `to`, and the group's scale factor to `scale_to`. Called by the 16
+/// lanes of a group together; the other half of the warp need not take part.
+__device__ inline void quantise(const float (&a)[kPerLane], uint8_t* to, float* scale_to) {
   float amax = kLeastAmax;
 #pragma unroll
   for (const float value : a) amax = fmaxf(amax, fabsf(value));
@@ -66,8 +66,13 @@ __device__ inline void quantise(const SiluMulQuantArgs& args, const GroupPlace& 
 #pragma unroll
   for (int i = 0; i < kPerLane; i += 2)
     codes[i / 4] |= quantised(a[i], a[i + 1], inverse) << (i % 4 * 8);
-  *reinterpret_cast<uint2*>(args.q + place.element()) = {codes[0], codes[1]};
-  if (place.lane == 0) args.scales[place.index] = scale;
+  *reinterpret_cast<uint2*>(to) = {codes[0], codes[1]};
+  if (threadIdx.x % kLanes == 0) *scale_to = scale;
+}
+/// The same of a group that is there.
+__device__ inline void quantise(const SiluMulQuantArgs& args, const GroupPlace& place,
+                                const float (&a)[kPerLane]) {
+  quantise(a, args.q + place.element(), args.scales + place.index);
 }
 
 }  // namespace moegate::silu_mul_quant

@@ -147,26 +147,6 @@ __device__ inline int multiply(const Phase& phase, const Work& work, const Memor
   }
 }
 
-/// Codes and scale factors of eight activations of each of 16 lanes, a group.
-__device__ inline void quantise_group(const float4 (&a)[2], uint8_t* to, float* scale_to) {
-  using namespace silu_mul_quant;
-  const float values[] = {a[0].x, a[0].y, a[0].z, a[0].w, a[1].x, a[1].y, a[1].z, a[1].w};
-  float amax = kLeastAmax;
-#pragma unroll
-  for (const float value : values) amax = fmaxf(amax, fabsf(value));
-  const unsigned half = 0xffffu << (threadIdx.x & 16);
-#pragma unroll
-  for (int step = kLanes / 2; step > 0; step /= 2)
-    amax = fmaxf(amax, __shfl_xor_sync(half, amax, step));
-  const float scale = scale_of(amax), inverse = 1 / scale;
-  uint32_t codes[2] = {};
-#pragma unroll
-  for (int i = 0; i < 8; i += 2)
-    codes[i / 4] |= quantised(values[i], values[i + 1], inverse) << (i % 4 * 8);
-  *reinterpret_cast<uint2*>(to) = {codes[0], codes[1]};
-  if (threadIdx.x % kLanes == 0) *scale_to = scale;
-}
-
 /// All rows' activations, quantised, in place of x; by half warps.
 __device__ inline void quantise_rows(const Work& work, const Memory& m) {
   constexpr int kLanes = silu_mul_quant::kLanes, kAtOnce = kConsumers / kLanes, kAhead = 2;
@@ -190,7 +170,8 @@ __device__ inline void quantise_rows(const Work& work, const Memory& m) {
       const int group = first + i * kAtOnce;
       if (group >= groups) break;
       uint8_t* to = m.rows + group * kMoeGroup + group / in_row * kRowGap + lane * 8;
-      quantise_group(values[i], to, m.row_scales + group);
+      const float4 &a = values[i][0], &b = values[i][1];
+      silu_mul_quant::quantise({a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}, to, m.row_scales + group);
     }
   }
 }
