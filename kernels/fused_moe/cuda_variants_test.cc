@@ -117,6 +117,17 @@ TEST_F(CudaFusedMoe, OneLaunchIsRightOnLayersOfModels) {
   }
 }
 
+// More of down's strips than there is memory for at once.
+TEST_F(CudaFusedMoe, OneLaunchMultipliesStripsInTurn) {
+  for (const char* tokens : {"4", "12"}) {
+    expect_one_launch_right(*device_, fused_moe_case({{"tokens", tokens},
+                                                      {"experts", "8"},
+                                                      {"topk", "8"},
+                                                      {"hidden", "7168"},
+                                                      {"inter", "768"}}));
+  }
+}
+
 TEST_F(CudaFusedMoe, OneLaunchLeavesManyRowsToOthers) {
   const Case c = fused_moe_case({{"tokens", "97"}, {"topk", "1"}});
   const Variant& variant = find_variant(c.op, Backend::cuda, "one_launch");

@@ -27,6 +27,11 @@ struct Columns {
   }
 };
 
+/// Scale factors of a tile's low and high rows, by groups of K.
+struct WeightScales {
+  const float *low, *high;
+};
+
 __device__ inline uint4 load_piece(const uint8_t* from) {
   return *reinterpret_cast<const uint4*>(from);
 }
@@ -49,13 +54,13 @@ __device__ inline void multiply_pieces(const uint4& low, const uint4& high, cons
 }
 
 /// sums = a stage's products, scaled: of weight rows lane / 4 (elements 0, 1) and 8 more (2, 3) and
-/// the columns of Columns. Behind K, where weights and their factors are zeros, rows are read again
-/// from the last group.
+/// the columns of Columns. Behind K, where weights are zeros, the last group's rows and factors are
+/// read again.
 __device__ inline void multiply_stage(const Memory& m, int stage, const Columns& columns,
-                                      int first_group, int groups, float (&sums)[4]) {
+                                      const WeightScales& scales, int first_group, int groups,
+                                      float (&sums)[4]) {
   const int lane = threadIdx.x % 32, row = lane / 4;
   const uint8_t* weights = m.stages + stage * kStageBytes + row * kMoeGroup;
-  const float* scales = m.stage_scales + stage * kStageScales;
   for (float& sum : sums) sum = 0;
 #pragma unroll
   for (int g = 0; g < kStageGroups; ++g) {
@@ -69,7 +74,7 @@ __device__ inline void multiply_stage(const Memory& m, int stage, const Columns&
                       load_piece(columns.row + group * kMoeGroup + piece * 16), products[i]);
     }
     const float even = columns.even[group], odd = columns.odd[group];
-    const float low = scales[g], high = scales[kStageGroups + g];
+    const float low = scales.low[group], high = scales.high[group];
     sums[0] += (products[0][0] + products[1][0]) * (even * low);
     sums[1] += (products[0][1] + products[1][1]) * (odd * low);
     sums[2] += (products[0][2] + products[1][2]) * (even * high);
@@ -102,16 +107,12 @@ __device__ inline void store_released(int* to, int value) {
                : "memory");
 }
 
-/// A set of partial sums, [line][chunk of K][16 rows of weights]: those of panel or strip `index`
-/// of the block, panels first. Sets are used in turn.
+/// A set of partial sums, [line][chunk of K][16 rows of weights]: those of a panel or a strip.
+/// Sets are used in turn.
 class Parts {
  public:
-  __device__ Parts(const Memory& m, const Plan& plan, int index, int chunks)
-      : memory_(m),
-        set_(index & ((1 << plan.log_parts) - 1)),
-        uses_(index >> plan.log_parts),
-        chunks_(chunks),
-        sums_(m.parts + set_ * plan.part_floats) {}
+  __device__ Parts(const Memory& m, const StageOf& of, int floats, int chunks)
+      : memory_(m), set_(of.set), uses_(of.use), chunks_(chunks), sums_(m.parts + set_ * floats) {}
 
   /// Of a stage whose columns lane % 4 * 2 and the next have these lines; negative: nobody's.
   /// Returns whether the stage is the last of `stages` to come, for the whole warp, which is then

@@ -68,13 +68,40 @@ TEST(OneLaunchPlan, StagesOfATileHoldAllGroups) {
 TEST(OneLaunchPlan, FitsSharedMemory) {
   for (const int tokens : {1, 2, 8, 12}) {
     for (const auto& [hidden, inter] : {std::pair{128, 128}, {2048, 768}, {7168, 256}}) {
-      const Plan plan = make_plan(shape_of(tokens, 8, hidden, inter), kAvailable);
+      const Plan plan = make_plan(shape_of(tokens, 8, hidden, inter), kBlocks, kAvailable);
       EXPECT_GE(plan.stages, kWarps) << tokens << " " << hidden;
       EXPECT_LE(plan.stages, kMostStages);
       EXPECT_LE(plan.shared_bytes, kAvailable);
-      EXPECT_LE(1 << plan.log_parts, kMostParts);
+      EXPECT_LE(plan.down_sets, kMostSets);
+      EXPECT_LE(plan.up_sets, kMostSets);
+      EXPECT_EQ(plan.stages % kCopiers, 0);
       EXPECT_EQ(plan.row_bytes % 16, 0);
       EXPECT_EQ(plan.row_scales % 4, 0);
+    }
+  }
+}
+
+// In shared memory: scale factors of all blocks of 128 that a share touches, sums of all strips that
+// are multiplied at once, and Shared at a multiple of 8.
+TEST(OneLaunchPlan, HasRoomForScaleFactorsAndSums) {
+  for (const int tokens : {1, 3, 8, 12}) {
+    for (const auto& [hidden, inter] :
+         {std::pair{128, 128}, {640, 384}, {7168, 256}, {7168, 768}}) {
+      const FusedMoeShape s = shape_of(tokens, 8, hidden, inter);
+      const Plan plan = make_plan(s, kBlocks, kAvailable);
+      EXPECT_EQ((plan.row_scales + plan.up_scales + plan.down_scales + plan.parts) % 2, 0);
+      EXPECT_LE(plan.up_sets * plan.up_part, plan.parts);
+      EXPECT_LE(plan.down_sets * plan.down_part, plan.parts);
+      for (const int octets : {1, 8, s.rows()}) {
+        for (int block = 0; block < kBlocks; ++block) {
+          const Cut cut(s, octets, block, kBlocks);
+          EXPECT_LE(cut.up_blocks.size() * 2 * (hidden / kMoeGroup), plan.up_scales);
+          EXPECT_LE(octets * cut.down_blocks.size() * (inter / kMoeGroup), plan.down_scales);
+          const bool at_once = cut.strips() <= plan.strips_at_once;
+          EXPECT_GE(plan.down_sets,
+                    (at_once ? 1 : 2) * std::min(cut.strips(), plan.strips_at_once));
+        }
+      }
     }
   }
 }
@@ -83,7 +110,7 @@ TEST(OneLaunchPlan, FitsSharedMemory) {
 TEST(OneLaunchPlan, HoldsABlocksShareOfDownAtOneToken) {
   for (const auto& [hidden, inter] : {std::pair{7168, 256}, {2048, 768}}) {
     const FusedMoeShape s = shape_of(1, 8, hidden, inter);
-    const Plan plan = make_plan(s, kAvailable);
+    const Plan plan = make_plan(s, kBlocks, kAvailable);
     for (int block = 0; block < kBlocks; ++block) {
       const Cut cut(s, 8, block, kBlocks);
       EXPECT_LE(cut.strips() * 8 * cut.down_chunks, plan.stages) << hidden;
@@ -92,9 +119,9 @@ TEST(OneLaunchPlan, HoldsABlocksShareOfDownAtOneToken) {
 }
 
 TEST(OneLaunchPlan, LeavesLongRowsToOthers) {
-  EXPECT_LT(make_plan(shape_of(64, 1, 7168, 2048), kAvailable).stages, kWarps);
-  EXPECT_LT(make_plan(shape_of(8, 8, 1 << 16, 128), kAvailable).stages, kWarps);
-  EXPECT_EQ(make_plan(shape_of(1, 1, 128, 128), 0).stages, 0);
+  EXPECT_LT(make_plan(shape_of(64, 1, 7168, 2048), kBlocks, kAvailable).stages, kWarps);
+  EXPECT_LT(make_plan(shape_of(8, 8, 1 << 16, 128), kBlocks, kAvailable).stages, kWarps);
+  EXPECT_EQ(make_plan(shape_of(1, 1, 128, 128), kBlocks, 0).stages, 0);
 }
 
 }  // namespace
