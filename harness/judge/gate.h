@@ -168,15 +168,16 @@ struct DoubtedFrom {
 /// Rows whose latency the numbers at hand do not settle, as places in the result's cases:
 /// everything judged but not shown equal, and what only compares by time.
 std::vector<size_t> unsettled(const GateResult& result);
-/// Which rows a night replays, as far as there is time and the baseline's program is there, the
-/// most suspicious first:
+/// Which rows a gate and a night replay, by the rounds of ReplayPlan (replay_rule.h), as far as
+/// there is time and the baseline's program is there, the most suspicious first (run_ab() has a
+/// screen in the place of stored numbers):
 /// - open ones: compared by time, or off in a way that stored levels do not settle (doubts.h)
 /// - those whose latency came out as regressed, improved or inconclusive, or passed with p < 0.05
 /// - identical ones that are slower all the same (DoubtedFrom)
 std::vector<CaseId> worth_a_replay(const GateResult& result, const Sides& head,
                                    const Limits& limits);
 
-/// Whether both sides are known to have launched the same machine code in the same way.
+/// Whether the code of both sides, and what it was launched with, is known and equal.
 bool same_code(const Side& base, const Side& head);
 
 /// --fail-on

@@ -52,8 +52,8 @@ std::string code_of_files(std::span<const ObjectCode> objects, std::span<const s
 
 /// code_of_files() over the .cc objects that decide a host variant's ratio: those of the variant,
 /// its operator and its yardstick. Empty: unknown. Where one of them is from elsewhere, what tells
-/// its code (others_follow()) counts, too: all that it loaded and read. Of this program's kernels
-/// it does not cover functions of the harness and of shared libraries.
+/// its code (others_follow()) counts, too: all that it loaded and read (plugin/README.md). Of this program's
+/// kernels it does not cover functions of the harness and of shared libraries.
 std::string host_code(const Variant& variant,
                       std::span<const ObjectCode> objects = known_objects());
 
@@ -62,8 +62,9 @@ std::string host_code(const Variant& variant,
 /// cannot be read from a captured launch, or where the host's time between launches counts. Two
 /// kinds of files count:
 /// - the host half of every .cu of their folders, because variants launch each other's kernels
-/// - every .cc that defines no host variant. Changing a host variant must not force the GPU
-///   variants to be re-measured, so host code that CUDA variants need stands in files of its own.
+/// - every .cc that defines no host variant, and those of the operator and the variant themselves.
+///   Changing a host variant must not force the GPU variants to be re-measured, so host code that
+///   CUDA variants need stands in files of its own.
 /// Strings count, so a kernel's name counts. Empty: unknown. What is from elsewhere counts as it
 /// does in host_code().
 std::string launch_code(const Variant& variant,
