@@ -200,7 +200,7 @@ std::string Accuracy::beyond() const {
 
 BeyondRounding Accuracy::allowed() const {
   return between < 0 ? BeyondRounding{}
-                     : allowed_beyond(rounding.digits, between + rounding.by_chance);
+                     : allowed_beyond(rounding.digits, between, rounding.by_chance);
 }
 
 Accuracy compare_floats(std::string output, std::span<const float> out,

@@ -71,13 +71,17 @@ BeyondRounding mean_of(std::span<const BeyondRounding> all) {
   return mean;
 }
 
-BeyondRounding allowed_beyond(int digits, double between) {
+BeyondRounding allowed_beyond(int digits, double between, double by_chance) {
+  constexpr double kOfOneRow = 3;
+  const double chance = std::ldexp(by_chance, digits);
+  between += by_chance;
   const double shift = std::ldexp(between, digits);
   BeyondRounding allowed{.graded = 1};
   const double b = shift / kRmsOfUnit;
   allowed.excess = std::max(kOnce, 1.2 * std::sqrt(b * b + std::min(2.8 * b, 2.0)));
   allowed.misrounded = std::min(1.0, 0.01 + shift);
-  allowed.row_misrounded = allowed.column_misrounded = std::min(1.0, 0.05 + 2 * shift);
+  allowed.row_misrounded = std::min(1.0, 0.05 + 2 * (shift + kOfOneRow * chance));
+  allowed.column_misrounded = std::min(1.0, 0.05 + 2 * shift);
   allowed.row_scale = allowed.column_scale = 2e-4 + 2 * between;
   allowed.row_scale_most = allowed.column_scale_most = 2e-3 + 4 * between;
   return allowed;

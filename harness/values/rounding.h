@@ -87,7 +87,10 @@ BeyondRounding mean_of(std::span<const BeyondRounding> all);
 ///   crosses a boundary is off by a whole ulp, whose square is 12 times that of the own rounding;
 ///   a large shift has the own rounding twice, in the output and in r(t).
 /// - scales: 2e-4 + 2 between; the largest 2e-3 + 4 between
-BeyondRounding allowed_beyond(int digits, double between);
+/// What chance adds (Tolerance::by_chance) counts as between does. In one row it counts four times
+/// where elements are counted: values have long tails, and of SwiGLU of normal ones one in 100,000
+/// adds ten times by_chance, which rounds half of its row another way.
+BeyondRounding allowed_beyond(int digits, double between, double by_chance = 0);
 /// The excess that a few elements make which are off by an ulp by chance: 0.4 of 1,000 elements,
 /// 0.1 of 16,000.
 double excess_of_few(int64_t graded);

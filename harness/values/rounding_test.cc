@@ -243,6 +243,24 @@ TEST(Rounding, RoundingsInBetweenAddUpAsTheRootOfTheirSquares) {
   EXPECT_DOUBLE_EQ((Tolerance{1, 1, 1, 1, 1, 0, 0.01}.widened({2, 0}).by_chance), 0.02);
 }
 
+TEST(Rounding, OneLargeValueThatIsRoundedAnewMayMoveHalfOfItsRow) {
+  const double chance = 3 * 0x1p-8 / std::sqrt(2048);  // of the activations of an int4 layer
+  const BeyondRounding allowed = allowed_beyond(kBf16.digits, 0, chance);
+  Data data(16, 512);
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> of_large_value(0, 10 * chance);
+  const auto move_row = [&](size_t row) {
+    for (size_t i = 512 * row; i < 512 * (row + 1); ++i)
+      data.out[i] = static_cast<float>(RoundTo(kBf16)(data.truth[i] + of_large_value(random)));
+  };
+  move_row(3);
+  EXPECT_GT(data.graded().row_misrounded, 0.25);
+  EXPECT_EQ(beyond_allowed(data.graded(), allowed), "");
+  EXPECT_NE(beyond_allowed(data.graded(), allowed_beyond(kBf16.digits, chance)), "");
+  for (size_t row = 0; row < 16; ++row) move_row(row);
+  EXPECT_NE(beyond_allowed(data.graded(), allowed), "") << "all rows have no such value";
+}
+
 // A shift that is small beside the output's rounding moves few elements, each by a whole unit.
 TEST(Rounding, WhatIsAllowedOfASmallShiftIsWhatItMakes) {
   for (const double between : {1e-4, 4e-4, 1.7e-3, 7e-3}) {
