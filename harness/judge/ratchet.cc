@@ -36,7 +36,8 @@ constexpr Measure kMeasures[] = {
 bool grew(const Measure& rule, const BeyondRounding& from, const BeyondRounding& to) {
   const double most = (rule.growth + scatter_of_few(to.graded)) * (from.*rule.field);
   const double own = to.excess > 0 ? to.beyond / to.excess : 0;  // of the output's rounding
-  const double chance = to.by_chance > 0 ? allowed_beyond(to.digits, 0, to.by_chance).*rule.field : 0;
+  const double chance =
+      to.by_chance > 0 ? allowed_beyond(to.digits, 0, to.by_chance).*rule.field : 0;
   const double few = rule.field == &BeyondRounding::excess ? excess_of_few(to.graded) : 0;
   const double matters = std::max({chance, few, rule.matters + rule.of_base * from.excess * own});
   return !(to.*rule.field <= matters) && !(to.*rule.field <= most);

@@ -32,8 +32,8 @@ __device__ inline void copy_factors(const FusedMoeArgs& args, const Memory& m) {
 }
 
 /// And copies of the scale factors of all weights of the block, which are few: panels that follow
-/// each other share them. Loads stage by stage would queue behind the weights. Two groups of copies,
-/// the second of down's.
+/// each other share them. Loads stage by stage would queue behind the weights. Two groups of
+/// copies, the second of down's.
 __device__ inline void copy_weight_scales(const FusedMoeArgs& args, const Memory& m,
                                           const Cut& cut) {
   const int up_groups = args.shape.hidden / kMoeGroup, down_groups = args.shape.inter / kMoeGroup;

@@ -142,7 +142,8 @@ struct Plan {
   int shared_bytes;
 };
 
-/// `available`: bytes of shared memory for each of so many blocks. Fewer stages than kWarps: it does not fit.
+/// `available`: bytes of shared memory for each of so many blocks. Fewer stages than kWarps: it
+/// does not fit.
 inline Plan make_plan(const FusedMoeShape& s, int blocks, int64_t available) {
   const int octet = octet_rows(s.tokens);
   Plan plan{};

@@ -81,8 +81,8 @@ TEST(OneLaunchPlan, FitsSharedMemory) {
   }
 }
 
-// In shared memory: scale factors of all blocks of 128 that a share touches, sums of all strips that
-// are multiplied at once, and Shared at a multiple of 8.
+// In shared memory: scale factors of all blocks of 128 that a share touches, sums of all strips
+// that are multiplied at once, and Shared at a multiple of 8.
 TEST(OneLaunchPlan, HasRoomForScaleFactorsAndSums) {
   for (const int tokens : {1, 3, 8, 12}) {
     for (const auto& [hidden, inter] :

@@ -55,10 +55,10 @@ __device__ inline void find_octets(const FusedMoeShape& shape, Octets& octets) {
   __syncwarp();
 }
 
-/// Where a copier is, and the oldest of its copies that may be on its way. With a few tokens no more
-/// than kMostInFlight stages are: of a whole ring some blocks' would come long before others', for
-/// which all wait at the grid's barrier; and what the barrier asks of L2 would queue behind them.
-/// With more tokens a copier has no time to look.
+/// Where a copier is, and the oldest of its copies that may be on its way. With a few tokens no
+/// more than kMostInFlight stages are: of a whole ring some blocks' would come long before others',
+/// for which all wait at the grid's barrier; and what the barrier asks of L2 would queue behind
+/// them. With more tokens a copier has no time to look.
 struct Copies {
   int copier;
   Ring next, oldest;
