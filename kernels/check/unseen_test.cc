@@ -31,6 +31,7 @@ const std::vector<Small>& small_cases() {
                              "w4_gate_up", "w4_down", "qmoe_layer"}) {
         cases.push_back({op, with(gemm, tokens)});
       }
+      cases.push_back({"w4_gate_up", with(gemm, with(tokens, {{"weights", "int4"}}))});
       cases.push_back({"qmoe_fc1_swiglu", with(gemm, with(tokens, {{"data", "edges"}}))});
       const Params routed = with(tokens, {{"experts", "16"}, {"topk", "4"}});
       cases.push_back({"topk_sort", with(routed, {{"hidden", "64"}})});

@@ -47,10 +47,10 @@ __global__ void pack_kernel(W4Args args, uint8_t* to, int64_t words, uint32_t* i
   uint32_t scales = 0;
   for (int j = 0; j < 4; ++j) {
     const int row = weight_row(shape, panel, in_unit + j % 2 * 8);
-    const int group = unit * (kUnitK / kGroup) + j / 2;
+    const int group = unit * (kUnitK / shape.group) + j / 2;
     const bool there = row < shape.n && group < shape.groups();
-    const uint32_t byte =
-        there ? args.scales[(expert * shape.n + row) * shape.groups() + group] : 0u;
+    const auto* const bytes = static_cast<const uint8_t*>(args.scales);
+    const uint32_t byte = there ? bytes[(expert * shape.n + row) * shape.groups() + group] : 0u;
     if (byte > 128) *is_wide = 1;
     scales |= ((byte + kScaleOffset) & 0xffu) << (8 * j);
   }

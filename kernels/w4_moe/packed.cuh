@@ -64,8 +64,11 @@ KernelSpec<P> packed_spec(const char* name, const char* help, void (*launch)(P&,
           .help = help,
           .launch = launch,
           .prepare = [](P& problem, const Launch& where) { pack_weights(problem, where); },
-          .unsupported = [](const Case& c,
-                            const DeviceFacts& d) { return kUnsupported(P::shape_of(c), d); }};
+          .unsupported = [](const Case& c, const DeviceFacts& d) -> std::string {
+            const W4Shape shape = P::shape_of(c);
+            if (shape.weights == W4Weights::int4) return "has no decoder of int4 weights";
+            return kUnsupported(shape, d);
+          }};
 }
 
 /// What a lane has of a unit.

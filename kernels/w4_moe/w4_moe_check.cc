@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the output of an MXFP4 product is judged: what of the operands comes to the host for the
+// How the output of a w4 product is judged: what of the operands comes to the host for the
 // truth, the comparison, and the outputs spoilt on purpose.
 #include <algorithm>
 #include <map>
@@ -31,18 +31,22 @@ W4Product W4Moe::product_of(int32_t expert, const moe_gemm::MoeGemmSample& at, W
   W4Product p;
   p.x = widened(check::rows_of<uint16_t>(device(), x_, shape.k, sources));
   p.codes = check::rows_of<uint8_t>(device(), codes_, shape.k / 2, weight_rows);
-  p.bias = widened(check::rows_of<uint16_t>(device(), bias_, 1, weight_rows));
+  p.bias.resize(weight_rows.size());
+  if (bias_) p.bias = widened(check::rows_of<uint16_t>(device(), *bias_, 1, weight_rows));
   if (routing_weights_) {
     const auto weights =
         check::rows_of<float>(device(), *routing_weights_, 1, {at.rows.begin(), at.rows.end()});
     p.routing_weights.assign(weights.begin(), weights.end());
   }
-  if (slip != W4Slip::scales_transposed) {
-    p.scales = check::rows_of<uint8_t>(device(), scales_, shape.groups(), weight_rows);
-    return p;
+  if (slip == W4Slip::scales_of_expert_0) {
+    for (int64_t& row : weight_rows) row %= shape.n;
   }
   const int64_t groups = shape.groups();
-  const auto all = check::rows_of<uint8_t>(device(), scales_, shape.n * groups, {expert});
+  if (slip != W4Slip::scales_transposed) {
+    p.scales = scales_of(groups, weight_rows);
+    return p;
+  }
+  const auto all = scales_of(shape.n * groups, {expert});
   for (const int64_t row : weight_rows) {
     for (int64_t g = 0; g < groups; ++g) {
       p.scales.push_back(all[static_cast<size_t>(g * shape.n + row % shape.n)]);
@@ -79,10 +83,16 @@ check::RowName W4Moe::row_name() const {
   };
 }
 
+Tolerance W4Moe::own_ceilings() const {
+  const bool rounded = shape.weights == W4Weights::int4 && scaling_ == W4Scaling::in_bf16;
+  if (!rounded) return ceilings(kTolerance);
+  return ceilings(shape.down ? kRoundedDown : kRoundedGateUp);
+}
+
 Checked W4Moe::check() const {
   const auto bits = out_.download<uint16_t>();
   Accuracy a = check::compare_bf16_at(out_.name(), bits, shape.outputs(), sample_.rows,
-                                      sample_.columns, truth_, ceilings(kTolerance), row_name());
+                                      sample_.columns, truth_, own_ceilings(), row_name());
   return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
 }
 
@@ -92,7 +102,7 @@ std::vector<TokenRows> W4Moe::rows_of(int64_t place) const {
 
 std::vector<SampledOutput> W4Moe::sampled_outputs() const {
   if (static_cast<int64_t>(truth_.size()) == out_.size()) return {};
-  return {{&out_, shape.rows(), shape.outputs(), {}, ceilings(kTolerance)}};
+  return {{&out_, shape.rows(), shape.outputs(), {}, own_ceilings()}};
 }
 
 std::vector<Accuracy> W4Moe::check_rows(const std::vector<int64_t>& rows) {
@@ -100,7 +110,7 @@ std::vector<Accuracy> W4Moe::check_rows(const std::vector<int64_t>& rows) {
                                    moe_gemm::all_below(shape.outputs())};
   const auto& expected = row_truth_.of(rows, [&] { return truth(W4Slip::none, at); });
   return {check::compare_bf16_rows(device(), out_, shape.outputs(), rows, {}, expected,
-                                   ceilings(kTolerance), row_name())};
+                                   own_ceilings(), row_name())};
 }
 
 Corruptions W4Moe::corruptions() {

@@ -31,6 +31,7 @@ W4Shape shape_of(int down) {
   s.n = down ? 1 : 2;
   s.down = down;
   s.alpha = 1.702F, s.beta = 1, s.limit = 7;
+  s.group = 32;
   return s;
 }
 
@@ -44,6 +45,24 @@ TEST(W4Truth, IsTheProductByHand) {
   p.routing_weights = {2};
   // (2 * 6 - 3 * 3) * 2 - 0.5 / 4 + 0.25, times 2
   EXPECT_EQ(w4_truth(shape_of(1), p), std::vector<double>{12.25});
+}
+
+TEST(W4Truth, OfInt4IsTheProductByHand) {
+  W4Product p = small_product(1);
+  p.x[0] = 2, p.x[1] = 3, p.x[33] = -1;
+  p.codes.assign(32, 0x88);
+  p.codes[0] = 0x0f;            // low nibble: 7, high: -8
+  p.codes[16] = 0xa8;           // high nibble: 2
+  p.scales = {0x3fc0, 0x3e80};  // 1.5, 0.25
+  p.bias = {0.25};
+  p.routing_weights = {2};
+  W4Shape shape = shape_of(1);
+  shape.weights = W4Weights::int4;
+  // (2 * 7 - 3 * 8) * 1.5 - 2 / 4 + 0.25, times 2
+  EXPECT_EQ(w4_truth(shape, p), std::vector<double>{-30.5});
+  shape.group = 64;
+  // (2 * 7 - 3 * 8 - 2) * 1.5 + 0.25, times 2
+  EXPECT_EQ(w4_truth(shape, p), std::vector<double>{-35.5});
 }
 
 TEST(W4Truth, ClampsTheGateFromAboveAndTheUpOnBothSides) {
@@ -79,6 +98,16 @@ class W4Problem : public ::testing::Test {
 using Operators = ::testing::Types<W4GateUp, W4Down>;
 TYPED_TEST_SUITE(W4Problem, Operators);
 
+void expect_host_variants_right(Device& device, const Case& c) {
+  Bench bench(device, c);
+  for (const Variant& v : all_variants()) {
+    if (v.op != c.op || v.backend != Backend::host) continue;
+    Result result = bench.verify(v);
+    if (result.status == Status::ok) bench.check_unseen(v, result);
+    EXPECT_EQ(result.status, Status::ok) << c.key() << " " << v.name << ": " << result.why;
+  }
+}
+
 // K of one group, of three (no whole unit of 64), of 23; ragged N; a block with more rows than an
 // expert has, and less.
 TYPED_TEST(W4Problem, HostVariantsAgreeWithTheTruth) {
@@ -87,35 +116,74 @@ TYPED_TEST(W4Problem, HostVariantsAgreeWithTheTruth) {
                                                   {{"tokens", "1"}, {"values", "edges"}},
                                                   {{"tokens", "40"}, {"routing", "zipf:1.2"}}}) {
     for (const int k : {32, 96, 736}) {
-      const Case c = product_case<TypeParam>(params, k, 70);
-      Bench bench(*this->device_, c);
-      for (const Variant& v : all_variants()) {
-        if (v.op != c.op || v.backend != Backend::host) continue;
-        Result result = bench.verify(v);
-        if (result.status == Status::ok) bench.check_unseen(v, result);
-        EXPECT_EQ(result.status, Status::ok) << c.key() << " " << v.name << ": " << result.why;
+      expect_host_variants_right(*this->device_, product_case<TypeParam>(params, k, 70));
+    }
+  }
+}
+
+// Every size of a group, one of them and several, with and without a bias.
+TYPED_TEST(W4Problem, HostVariantsAgreeWithTheTruthOfInt4) {
+  for (const int group : {32, 64, 128}) {
+    for (const int groups : {1, 3}) {
+      for (const char* bias : {"0", "1"}) {
+        const Params params = {{"weights", "int4"},
+                               {"group", std::to_string(group)},
+                               {"bias", bias},
+                               {"values", groups == 1 ? "random" : "edges"}};
+        expect_host_variants_right(*this->device_,
+                                   product_case<TypeParam>(params, group * groups, 70));
       }
     }
   }
 }
 
+constexpr W4Slip kOfGateUp[] = {W4Slip::alpha_one, W4Slip::no_clamp, W4Slip::no_beta,
+                                W4Slip::gate_and_up_swapped};
+constexpr W4Slip kOfInt4[] = {W4Slip::no_offset, W4Slip::offset_7, W4Slip::twos_complement};
+
+// Of int4 under the limits of rounded weights, which are wider than the others.
 TYPED_TEST(W4Problem, MistakesAreRejected) {
-  const Case c = w4_case<TypeParam>({{"tokens", "40"}, {"hidden", "736"}, {"inter", "736"}});
-  TypeParam problem(*this->device_, c);
-  const auto is_right = [&](W4Slip slip) {
-    problem.slip(slip);
-    return problem.check().accuracy[0].ok;
-  };
-  EXPECT_TRUE(is_right(W4Slip::none));
-  for (const W4Slip slip : {W4Slip::scales_transposed, W4Slip::scales_late, W4Slip::nibbles_swapped,
-                            W4Slip::halves, W4Slip::last_group_doubled, W4Slip::bias_dropped,
-                            W4Slip::bias_twice, W4Slip::bias_behind_clamp}) {
-    EXPECT_FALSE(is_right(slip)) << static_cast<int>(slip);
+  for (const Params& weights :
+       std::vector<Params>{{}, {{"weights", "int4"}}, {{"weights", "int4"}, {"group", "128"}}}) {
+    Params params = {{"tokens", "40"}, {"hidden", "768"}, {"inter", "768"}};
+    params.insert(weights.begin(), weights.end());
+    const Case c = w4_case<TypeParam>(params);
+    TypeParam problem(*this->device_, c);
+    problem.args(W4Scaling::in_bf16);
+    const auto is_right = [&](W4Slip slip) {
+      problem.slip(slip);
+      return problem.check().accuracy[0].ok;
+    };
+    std::vector<W4Slip> slips = {W4Slip::scales_transposed,   W4Slip::scales_late,
+                                 W4Slip::scales_of_next_size, W4Slip::scales_of_expert_0,
+                                 W4Slip::nibbles_swapped,     W4Slip::halves,
+                                 W4Slip::last_group_doubled,  W4Slip::bias_dropped,
+                                 W4Slip::bias_twice,          W4Slip::bias_behind_clamp};
+    if (!problem.shape.down) slips.insert(slips.end(), std::begin(kOfGateUp), std::end(kOfGateUp));
+    if (!weights.empty()) slips.insert(slips.end(), std::begin(kOfInt4), std::end(kOfInt4));
+    EXPECT_TRUE(is_right(W4Slip::none)) << c.key();
+    for (const W4Slip slip : slips) {
+      EXPECT_FALSE(is_right(slip)) << c.key() << " " << static_cast<int>(slip);
+    }
   }
-  if (problem.shape.down) return;
-  for (const W4Slip slip :
-       {W4Slip::alpha_one, W4Slip::no_clamp, W4Slip::no_beta, W4Slip::gate_and_up_swapped}) {
-    EXPECT_FALSE(is_right(slip)) << static_cast<int>(slip);
+}
+
+TYPED_TEST(W4Problem, WeightsMayBeRoundedWhereAVariantSaysSo) {
+  for (const Params& params : std::vector<Params>{{{"bias", "0"}},
+                                                  {{"group", "128"}, {"routing", "zipf:1.2"}},
+                                                  {{"group", "64"}, {"values", "edges"}}}) {
+    Params int4 = {{"weights", "int4"}, {"tokens", "40"}};
+    int4.insert(params.begin(), params.end());
+    const Case c = product_case<TypeParam>(int4, 768, 256);
+    TypeParam problem(*this->device_, c);
+    problem.slip(W4Slip::rounded_weights);
+    EXPECT_NE(problem.check().accuracy[0].beyond(), "") << c.key();
+    problem.args(W4Scaling::in_bf16);
+    const Accuracy rounded = problem.check().accuracy[0];
+    EXPECT_TRUE(rounded.ok) << c.key() << ": " << rounded.why;
+    EXPECT_EQ(rounded.beyond(), "") << c.key();
+    problem.reset_layout();
+    EXPECT_NE(problem.check().accuracy[0].beyond(), "") << c.key();
   }
 }
 
@@ -136,6 +204,11 @@ TEST(W4Cases, AreRefusedWithTheReason) {
   EXPECT_NE(why({{"hidden", "80"}}).find("hidden = 80 is not a multiple of 32"), std::string::npos);
   EXPECT_NE(why({{"topk", "9"}}).find("topk"), std::string::npos);
   EXPECT_NE(why({{"values", "odd"}}).find("edges"), std::string::npos);
+  EXPECT_NE(why({{"weights", "int8"}}).find("mxfp4, int4"), std::string::npos);
+  EXPECT_NE(why({{"group", "64"}}).find("mxfp4 have groups of 32"), std::string::npos);
+  EXPECT_NE(why({{"bias", "0"}}).find("is for weights = int4"), std::string::npos);
+  const Params int4 = {{"weights", "int4"}, {"group", "128"}, {"hidden", "192"}};
+  EXPECT_NE(why(int4).find("hidden = 192 is not a multiple of 128"), std::string::npos);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of the MXFP4 products for tests: small ones, with some parameters replaced.
+// Cases of the w4 products for tests: small ones, with some parameters replaced.
 #pragma once
 
 #include "kernels/check/testing.h"

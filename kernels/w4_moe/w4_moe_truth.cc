@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The truth of the MXFP4 products: plain double code, written to be read next to the definition in
+// The truth of the w4 products: plain double code, written to be read next to the definition in
 // w4_moe.h. No variant shares a line with it. What is wrong on purpose is in it, too, so that each
 // mistake differs from the truth in one place.
 #include <algorithm>
@@ -11,35 +11,46 @@
 namespace moegate::w4_moe {
 namespace {
 
-double value_of(int code) {
+double value_of(W4Weights weights, int code, W4Slip slip) {
   constexpr double kMagnitudes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
-  return code < 8 ? kMagnitudes[code] : -kMagnitudes[code - 8];
+  if (weights == W4Weights::mxfp4) return code < 8 ? kMagnitudes[code] : -kMagnitudes[code - 8];
+  if (slip == W4Slip::no_offset) return code;
+  if (slip == W4Slip::offset_7) return code - 7;
+  if (slip == W4Slip::twos_complement) return code < 8 ? code : code - 16;
+  return code - 8;
 }
 
-double scale_of(uint8_t byte) {
-  return byte == 255 ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, byte - 127);
+double scale_of(W4Weights weights, uint16_t stored) {
+  if (weights == W4Weights::int4) return bf16_to_float(stored);
+  return stored == 255 ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, stored - 127);
 }
 
 int code_at(const uint8_t* codes, int k, W4Slip slip) {
   if (slip == W4Slip::halves) {
-    const int in_group = k % kGroup;
-    const uint8_t byte = codes[k / kGroup * (kGroup / 2) + in_group % (kGroup / 2)];
-    return in_group < kGroup / 2 ? byte & 15 : byte >> 4;
+    constexpr int kBlock = 32;
+    const int in_block = k % kBlock;
+    const uint8_t byte = codes[k / kBlock * (kBlock / 2) + in_block % (kBlock / 2)];
+    return in_block < kBlock / 2 ? byte & 15 : byte >> 4;
   }
   const bool low = (k % 2 == 0) != (slip == W4Slip::nibbles_swapped);
   return low ? codes[k / 2] & 15 : codes[k / 2] >> 4;
 }
 
 /// A row of weights as numbers.
-std::vector<double> dequantised(const W4Shape& shape, const uint8_t* codes, const uint8_t* scales,
+std::vector<double> dequantised(const W4Shape& shape, const uint8_t* codes, const uint16_t* scales,
                                 W4Slip slip) {
   std::vector<double> row(static_cast<size_t>(shape.k));
   for (int k = 0; k < shape.k; ++k) {
-    int group = k / kGroup;
+    int group = k / shape.group;
     if (slip == W4Slip::scales_late) group = std::max(0, group - 1);
-    double scale = scale_of(scales[group]);
+    if (slip == W4Slip::scales_of_next_size) group /= 2;
+    double scale = scale_of(shape.weights, scales[group]);
     if (slip == W4Slip::last_group_doubled && group == shape.groups() - 1) scale *= 2;
-    row[static_cast<size_t>(k)] = value_of(code_at(codes, k, slip)) * scale;
+    double weight = value_of(shape.weights, code_at(codes, k, slip), slip) * scale;
+    if (slip == W4Slip::rounded_weights) {
+      weight = bf16_to_float(float_to_bf16(static_cast<float>(weight)));
+    }
+    row[static_cast<size_t>(k)] = weight;
   }
   return row;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The MXFP4 products expert by expert: a column of the output decodes its weights once and
+// The products expert by expert: a column of the output decodes its weights once and
 // multiplies all rows of its expert with them, however many blocks these fill.
 #include "kernels/w4_moe/host/rows.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The MXFP4 products block by block, as the GPU's grouped GEMMs do them: a column of the output
+// The products block by block, as the GPU's grouped GEMMs do them: a column of the output
 // decodes its weights for every block of rows of its expert. The yardstick.
 //
 // Floor: the active experts' weights from memory, once per block; decoding takes longer.

@@ -33,18 +33,29 @@ inline float scale_of(uint8_t byte) {
   return byte == 255 ? NAN : bits_float(uint32_t{byte} << 23);
 }
 
-/// Row `row` of all experts' weights.
+/// Values of the 16 codes.
+inline const float* values_of(W4Weights weights) {
+  static constexpr float kE2m1[] = {0.f,  .5f,  1.f,  1.5f,  2.f,  3.f,  4.f,  6.f,
+                                    -0.f, -.5f, -1.f, -1.5f, -2.f, -3.f, -4.f, -6.f};
+  static constexpr float kInt4[] = {-8.f, -7.f, -6.f, -5.f, -4.f, -3.f, -2.f, -1.f,
+                                    0.f,  1.f,  2.f,  3.f,  4.f,  5.f,  6.f,  7.f};
+  return weights == W4Weights::int4 ? kInt4 : kE2m1;
+}
+
+/// Row `row` of all experts' weights. Exact, of int4 too.
 inline void decode(const W4Args& args, int64_t row, float* to) {
-  constexpr float kValues[] = {0.f,  .5f,  1.f,  1.5f,  2.f,  3.f,  4.f,  6.f,
-                               -0.f, -.5f, -1.f, -1.5f, -2.f, -3.f, -4.f, -6.f};
-  const uint8_t* codes = args.codes + row * args.shape.k / 2;
-  const uint8_t* scales = args.scales + row * args.shape.groups();
-  for (int g = 0; g < args.shape.groups(); ++g) {
-    const float scale = scale_of(scales[g]);
-    for (int i = 0; i < kGroup / 2; ++i) {
-      const uint8_t both = codes[g * (kGroup / 2) + i];
-      to[g * kGroup + 2 * i] = kValues[both & 15] * scale;
-      to[g * kGroup + 2 * i + 1] = kValues[both >> 4] * scale;
+  const W4Shape& shape = args.shape;
+  const float* values = values_of(shape.weights);
+  const uint8_t* codes = args.codes + row * shape.k / 2;
+  const int64_t first = row * shape.groups();
+  for (int g = 0; g < shape.groups(); ++g) {
+    const float scale = shape.weights == W4Weights::int4
+                            ? bf16_to_float(static_cast<const uint16_t*>(args.scales)[first + g])
+                            : scale_of(static_cast<const uint8_t*>(args.scales)[first + g]);
+    for (int i = 0; i < shape.group / 2; ++i) {
+      const uint8_t both = *codes++;
+      *to++ = values[both & 15] * scale;
+      *to++ = values[both >> 4] * scale;
     }
   }
 }
@@ -69,7 +80,7 @@ inline Column column_of(const W4Args& args, int32_t expert, int column, float* t
   for (int i = 0; i < c.count; ++i) {
     const int64_t row = int64_t{expert} * args.shape.n + c.count * column + i;
     decode(args, row, to + int64_t{i} * args.shape.k);
-    c.bias[i] = bf16_to_float(args.bias[row]);
+    c.bias[i] = args.bias ? bf16_to_float(args.bias[row]) : 0;
   }
   return c;
 }
