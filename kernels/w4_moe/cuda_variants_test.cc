@@ -27,6 +27,24 @@ TEST_F(CudaW4Moe, VariantsAgreeWithTheTruth) {
   }
 }
 
+// K: one group, three (of 32: no whole number of units), many.
+TEST_F(CudaW4Moe, VariantsAgreeWithTheTruthOfInt4) {
+  for (const char* block : {"8", "16", "32", "64", "128"}) {
+    for (const int group : {32, 64, 128}) {
+      for (const int groups : {1, 3, 23}) {
+        for (const char* bias : {"0", "1"}) {
+          const Params params = {{"tokens", "7"},
+                                 {"block", block},
+                                 {"weights", "int4"},
+                                 {"group", std::to_string(group)},
+                                 {"bias", bias}};
+          for (const int n : {38, 192}) expect_both_right(params, group * groups, n);
+        }
+      }
+    }
+  }
+}
+
 TEST_F(CudaW4Moe, VariantsAgreeWhereBlocksFill) {
   for (const int block : {8, 16, 32, 64, 128}) {
     for (const int tokens : {1, block - 1, block, block + 1, 257}) {
@@ -35,6 +53,8 @@ TEST_F(CudaW4Moe, VariantsAgreeWhereBlocksFill) {
       Params one_expert = params;
       one_expert.insert({{"routing", "hot:1:1"}, {"topk", "1"}});
       expect_both_right(one_expert, 288, 208);
+      one_expert.insert({{"weights", "int4"}, {"group", "64"}});
+      expect_both_right(one_expert, 320, 208);
     }
   }
 }
@@ -47,6 +67,11 @@ TEST_F(CudaW4Moe, VariantsAgreeAtTheEdges) {
       gate_up.insert({"limit", limit});
       expect_right(product_case<W4GateUp>(gate_up, 736, 192));
       expect_right(product_case<W4Down>(params, 736, 192));
+      gate_up.insert({"weights", "int4"});
+      expect_right(product_case<W4GateUp>(gate_up, 736, 192));
+      Params down = params;
+      down.insert({"weights", "int4"});
+      expect_right(product_case<W4Down>(down, 736, 192));
     }
   }
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// MXFP4 weights as the CUDA variants read them: in the order of the fragments of mma.m16n8k16. So a
-// warp reads one stream of whole lines, and a lane decodes what it reads.
+// Weights as the CUDA variants read them: in the order of the fragments of mma.m16n8k16. So a warp
+// reads one stream of whole lines, and a lane decodes what it reads.
 //
 // A panel is 16 rows of weights: for gate_up the gates of 8 columns of the output and, 8 rows
 // behind, their ups, so that SwiGLU needs no exchange between lanes. A unit is a panel's 64 of K:
-// 16 bytes of codes for each lane, a word for each 16 of K, then the 32 scales, a word for each
-// four lanes. Behind all units is a word that says whether any scale is large.
+// 16 bytes of codes for each lane, a word for each 16 of K, then the scales, those of two rows for
+// each four lanes; of int4 groups of 128 each unit has them. Behind all units is a word that says
+// whether any scale of MXFP4 is large.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +14,11 @@
 
 #include "kernels/cuda/barrier.cuh"
 #include "kernels/cuda/cuda_check.cuh"
-#include "kernels/w4_moe/w4_moe.h"
+#include "kernels/w4_moe/decoders.cuh"
 
 namespace moegate::w4_moe {
 
 constexpr int kPanelRows = 16, kUnitK = 64;
-constexpr int kUnitCodes = 512, kUnitBytes = kUnitCodes + 32;
 
 /// An even number: some warps take two.
 MOEGATE_HD inline int panels_of(const W4Shape& shape) {
@@ -42,7 +42,8 @@ inline std::string too_many_blocks(const W4Shape& shape) {
 
 /// Bytes of all units.
 inline int64_t units_bytes(const W4Shape& shape) {
-  return int64_t{shape.experts} * panels_of(shape) * units_of(shape) * kUnitBytes;
+  const int64_t units = int64_t{shape.experts} * panels_of(shape) * units_of(shape);
+  return with_format(shape, [&]<class W>() { return units * W::kUnitBytes; });
 }
 
 /// Weights as kernels get them.
@@ -64,61 +65,31 @@ KernelSpec<P> packed_spec(const char* name, const char* help, void (*launch)(P&,
           .help = help,
           .launch = launch,
           .prepare = [](P& problem, const Launch& where) { pack_weights(problem, where); },
-          .unsupported = [](const Case& c, const DeviceFacts& d) -> std::string {
-            const W4Shape shape = P::shape_of(c);
-            if (shape.weights == W4Weights::int4) return "has no decoder of int4 weights";
-            return kUnsupported(shape, d);
-          }};
+          .unsupported = [](const Case& c,
+                            const DeviceFacts& d) { return kUnsupported(P::shape_of(c), d); }};
 }
 
 /// What a lane has of a unit.
+template <class W>
 struct Unit {
   uint4 codes;
-  uint32_t scales;  // of rows g and g + 8 in the first 32 of K, then in the last
+  typename W::Scales scales;
 };
 
-/// Scales are kept as byte + 126, the exponent of a bf16 that is 2^(byte - 1).
-constexpr uint32_t kScaleOffset = 126;
-
-/// The factors of rows g and g + 8 in a half of a unit, each twice in a word. With `kWide`: 2^(byte
-/// - 127), else 2^(byte - 1), which bf16 has up to byte 128.
-template <bool kWide>
-__device__ void scales_of(uint32_t scales, int half, uint32_t (&pairs)[2]) {
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const uint32_t kept = __byte_perm(scales, 0, 0x4040u + 0x0101u * (2 * half + i));
-    if constexpr (kWide) {
-      const uint32_t byte = (kept - kScaleOffset) & 0xffu;
-      const uint32_t bits = byte == 0 ? 0x0040u : byte == 255 ? 0x7fffu : byte << 7;
-      pairs[i] = bits * 0x00010001u;
-    } else {
-      pairs[i] = kept << 7;
-    }
+/// Whether decode() has to take two factors.
+template <class W>
+__device__ bool is_wide(const PackedWeights& weights) {
+  if constexpr (W::kMayBeWide) {
+    return *weights.is_wide != 0;
+  } else {
+    return false;
   }
 }
 
-__device__ inline uint32_t multiply_pair(uint32_t a, uint32_t b) {
-  uint32_t product;
-  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(product) : "r"(a), "r"(b), "r"(0x80008000));
-  return product;
-}
-
-/// Operand a of m16n8k16 of a word of codes: rows g and g + 8 at the lower k, then at the upper.
-/// pack_weights() laid the bits so that three pairs take one shift and one mask each: as the
-/// exponent's lowest two bits and the fraction's highest they are value * 2^-126 (0.5 is
-/// subnormal), which is exact. One factor makes the weight of it; two where one would overflow.
-template <bool kWide>
-__device__ void decode(uint32_t word, const uint32_t (&scales)[2], uint32_t (&pairs)[4]) {
-  constexpr uint32_t kSign = 0x80008000, kCode = 0x81c081c0, k2To126 = 0x7e807e80;
-  pairs[0] = word & kCode;
-  pairs[1] = (word << 3) & kCode;
-  pairs[2] = (word << 6) & kCode;
-  pairs[3] = ((word << 1) & kSign) | ((word >> 5) & 0x01000100) | ((word >> 4) & 0x00c000c0);
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    if constexpr (kWide) pairs[i] = multiply_pair(pairs[i], k2To126);
-    pairs[i] = multiply_pair(pairs[i], scales[i % 2]);
-  }
+/// Whether a row of an expert's weights has a bias.
+template <class W>
+__device__ bool has_bias(const W4Args& args, int row) {
+  return row < args.shape.n && (!W::kMayLackBias || args.bias != nullptr);
 }
 
 /// Four 8x8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8, and

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // chip: sm_90a (wgmma)
-// The MXFP4 products on wgmma, with weights as operand a in registers, decoded while the product of
-// the 64 of K before runs, and routed rows as operand b in shared memory, where four warpgroups of
-// 64 rows of weights each read them. The form of triton_kernels on Hopper, with the tile four times
-// as wide: what limits a narrower one at many rows is reading the rows of x, not the weights.
+// The w4 products on wgmma, with weights as operand a in registers, decoded (int4 scaled in bf16,
+// too) while the product of the 64 of K before runs, and routed rows as operand b in shared memory,
+// where four warpgroups of 64 rows of weights each read them. The form of triton_kernels on Hopper,
+// with the tile four times as wide: what limits a narrower one at many rows is reading the rows of
+// x, not the weights.
 //
 // Stages of x and of weights go around a ring, which has as many as fit: with few rows weights come
 // from memory, and some 100 KB of them are always on their way. A stage is filled anew when all
@@ -28,10 +29,10 @@ constexpr int kThreads = 512;
 constexpr int kTilePanels = kThreads / 32;  // of weights: 256 rows
 constexpr int kStageUnits = 2;              // a barrier for 128 of K
 
-template <int kRows>
+template <int kRows, class W>
 struct Tile {
   static constexpr int kRowBytes = kRows * kLineBytes;  // of a unit
-  static constexpr int kWeightBytes = kTilePanels * kUnitBytes;
+  static constexpr int kWeightBytes = kTilePanels * W::kUnitBytes;
   static constexpr int kMostBytes = 208 * 1024;
   static constexpr int kFit = kMostBytes / (kStageUnits * (kRowBytes + kWeightBytes));
   static constexpr int kStages = kFit < 8 ? kFit : 8;
@@ -48,25 +49,25 @@ struct RingArgs {
   PackedWeights weights;
 };
 
-template <bool kWide>
+template <bool kWide, class W>
 __device__ void decode_unit(const uint8_t* unit, uint32_t (&a)[4][4]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const uint4 codes = *reinterpret_cast<const uint4*>(unit + lane * 16);
   const uint32_t words[] = {codes.x, codes.y, codes.z, codes.w};
-  const uint32_t kept = reinterpret_cast<const uint32_t*>(unit + kUnitCodes)[lane / 4];
+  const auto kept = reinterpret_cast<const typename W::Scales*>(unit + kUnitCodes)[lane / 4];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     uint32_t scales[2];
-    scales_of<kWide>(kept, half, scales);
-    decode<kWide>(words[2 * half], scales, a[2 * half]);
-    decode<kWide>(words[2 * half + 1], scales, a[2 * half + 1]);
+    W::template scales_of<kWide>(kept, half, scales);
+    W::template decode<kWide>(words[2 * half], scales, a[2 * half]);
+    W::template decode<kWide>(words[2 * half + 1], scales, a[2 * half + 1]);
   }
 }
 
 /// Copies into a block's stages, unit by unit: a thread's pieces of rows of x, its 16 bytes of its
-/// warp's codes, and in two lanes of the scales. Addresses go along with the units: worked out
+/// warp's codes, and in some lanes of the scales. Addresses go along with the units: worked out
 /// anew they were a third of all instructions.
-template <int kRows>
+template <int kRows, class W>
 class Copies {
  public:
   __device__ Copies(const W4Args& args, const int32_t* ids, int rows, const uint8_t* panel,
@@ -74,7 +75,7 @@ class Copies {
       : x_first_(args.x),
         weights_(panel + lane() * 16),
         to_rows_(shared + piece_at(row_of(0), piece())),
-        to_weights_(shared + kWeightsAt + static_cast<uint32_t>(threadIdx.x) / 32 * kUnitBytes +
+        to_weights_(shared + kWeightsAt + static_cast<uint32_t>(threadIdx.x) / 32 * W::kUnitBytes +
                     lane() * 16),
         left_k_(args.shape.k) {
 #pragma unroll
@@ -93,8 +94,9 @@ class Copies {
   }
 
  private:
-  using T = Tile<kRows>;
+  using T = Tile<kRows, W>;
   static constexpr int kCopies = (kRows * 8 + kThreads - 1) / kThreads;
+  static constexpr int kScaleLanes = (W::kUnitBytes - kUnitCodes) / 16;
   static constexpr uint32_t kWeightsAt = T::kSlots * T::kRowBytes;
 
   __device__ static int lane() {
@@ -117,8 +119,8 @@ class Copies {
       x_[i] += kUnitK;
     }
     copy_async<16>(to_weights_, weights_, true);
-    if (lane() < 2) copy_async<16>(to_weights_ + kUnitCodes, weights_ + kUnitCodes, true);
-    weights_ += kUnitBytes;
+    if (lane() < kScaleLanes) copy_async<16>(to_weights_ + kUnitCodes, weights_ + kUnitCodes, true);
+    weights_ += W::kUnitBytes;
     left_k_ -= kUnitK;
     const bool is_last = ++slot_ == T::kSlots;
     to_rows_ += is_last ? T::kRowBytes * (1 - T::kSlots) : T::kRowBytes;
@@ -134,20 +136,18 @@ class Copies {
 };
 
 /// Where a block's stages are, unit by unit.
-template <int kRows>
+template <int kRows, class W>
 class Slots {
  public:
   __device__ explicit Slots(uint8_t* shared)
       : rows_(operand(shared_address(shared))),
-        weights_(shared + Tile<kRows>::kSlots * Tile<kRows>::kRowBytes +
-                 threadIdx.x / 32 * kUnitBytes) {}
+        weights_(shared + T::kSlots * T::kRowBytes + threadIdx.x / 32 * W::kUnitBytes) {}
   /// Operand b of unit `slot`, counted around the ring.
-  __device__ uint32_t rows(int slot) const { return rows_ + slot * (Tile<kRows>::kRowBytes >> 4); }
-  __device__ const uint8_t* weights(int slot) const {
-    return weights_ + slot * Tile<kRows>::kWeightBytes;
-  }
+  __device__ uint32_t rows(int slot) const { return rows_ + slot * (T::kRowBytes >> 4); }
+  __device__ const uint8_t* weights(int slot) const { return weights_ + slot * T::kWeightBytes; }
 
  private:
+  using T = Tile<kRows, W>;
   uint32_t rows_;
   const uint8_t* weights_;
 };
@@ -161,13 +161,13 @@ __device__ inline void wait_stages() {
 }
 
 /// All of K, whose first stages were started.
-template <int kRows, bool kWide>
-__device__ void multiply_tile(int units, const Slots<kRows>& slots, Copies<kRows>& copies,
+template <int kRows, bool kWide, class W>
+__device__ void multiply_tile(int units, const Slots<kRows, W>& slots, Copies<kRows, W>& copies,
                               float (&sums)[kRows / 2]) {
-  constexpr int kAhead = Tile<kRows>::kAhead, kSlots = Tile<kRows>::kSlots;
+  constexpr int kAhead = Tile<kRows, W>::kAhead, kSlots = Tile<kRows, W>::kSlots;
   uint32_t a[2][4][4];
   wait_stages<kAhead - 1>();
-  decode_unit<kWide>(slots.weights(0), a[0]);
+  decode_unit<kWide, W>(slots.weights(0), a[0]);
   int slot = 0;
   for (int unit = 0; unit < units; unit += kStageUnits) {
     wait_stages<kAhead - 2>();  // the next stage's weights, too
@@ -183,14 +183,14 @@ __device__ void multiply_tile(int units, const Slots<kRows>& slots, Copies<kRows
       slot = slot + 1 == kSlots ? 0 : slot + 1;
       wait_products<1>();  // a[1 - odd] is free
       // Behind the last unit it is of what was there before, for nobody.
-      decode_unit<kWide>(slots.weights(slot), a[1 - odd]);
+      decode_unit<kWide, W>(slots.weights(slot), a[1 - odd]);
     }
   }
   wait_products<0>();
   wait_stages<0>();
 }
 
-template <int kRows>
+template <int kRows, class W>
 __global__ void __launch_bounds__(kThreads, 1)
     ring_rs_kernel(const __grid_constant__ RingArgs ring_args) {
   if constexpr (kHasWgmma) {
@@ -206,21 +206,21 @@ __global__ void __launch_bounds__(kThreads, 1)
     // A warp beyond the last panel multiplies the last one once more, for nobody.
     const int panel = min(first_panel + warp, panels - 1);
     const uint8_t* const of_panel =
-        ring_args.weights.units + (int64_t{expert} * panels + panel) * units * kUnitBytes;
+        ring_args.weights.units + (int64_t{expert} * panels + panel) * units * W::kUnitBytes;
     const int32_t* ids = args.sorted_token_ids + first_row;
     const int rows = __syncthreads_count(static_cast<int>(threadIdx.x) < kRows &&
                                          ids[threadIdx.x % kRows] < shape.rows());
-    Copies<kRows> copies(args, ids, rows, of_panel, shared_address(shared));
-    const Slots<kRows> slots(shared);
+    Copies<kRows, W> copies(args, ids, rows, of_panel, shared_address(shared));
+    const Slots<kRows, W> slots(shared);
 #pragma unroll
-    for (int stage = 0; stage < Tile<kRows>::kAhead; ++stage) copies.start();
+    for (int stage = 0; stage < Tile<kRows, W>::kAhead; ++stage) copies.start();
     float sums[kRows / 2] = {};
-    if (*ring_args.weights.is_wide != 0) {
-      multiply_tile<kRows, true>(units, slots, copies, sums);
+    if (is_wide<W>(ring_args.weights)) {
+      multiply_tile<kRows, W::kMayBeWide, W>(units, slots, copies, sums);
     } else {
-      multiply_tile<kRows, false>(units, slots, copies, sums);
+      multiply_tile<kRows, false, W>(units, slots, copies, sums);
     }
-    const PanelOut out(args, expert, first_panel, warp, out_pitch(shape, kTilePanels), shared);
+    const PanelOut<W> out(args, expert, first_panel, warp, out_pitch(shape, kTilePanels), shared);
 #pragma unroll
     for (int j = 0; j < kRows / 8; ++j) {
 #pragma unroll
@@ -238,14 +238,17 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 template <class P>
 void launch(P& problem, const Launch& where) {
-  const RingArgs ring_args{problem.args(), packed_weights(problem)};
+  const RingArgs ring_args{problem.args(W4Scaling::in_bf16), packed_weights(problem)};
   const W4Shape& shape = ring_args.args.shape;
-  with_rows<8, 16, 32, 64, 128>(shape.block, [&]<int kRows>() {
-    const auto kernel = ring_rs_kernel<kRows>;
-    allow_shared(kernel, Tile<kRows>::kSharedBytes);
-    const dim3 grid(static_cast<unsigned>((panels_of(shape) + kTilePanels - 1) / kTilePanels),
-                    static_cast<unsigned>((shape.capacity() + kRows - 1) / kRows));
-    kernel<<<grid, kThreads, Tile<kRows>::kSharedBytes, stream_of(where)>>>(ring_args);
+  with_format(shape, [&]<class W>() {
+    with_rows<8, 16, 32, 64, 128>(shape.block, [&]<int kRows>() {
+      const auto kernel = ring_rs_kernel<kRows, W>;
+      constexpr int kShared = Tile<kRows, W>::kSharedBytes;
+      allow_shared(kernel, kShared);
+      const dim3 grid(static_cast<unsigned>((panels_of(shape) + kTilePanels - 1) / kTilePanels),
+                      static_cast<unsigned>((shape.capacity() + kRows - 1) / kRows));
+      kernel<<<grid, kThreads, kShared, stream_of(where)>>>(ring_args);
+    });
   });
   check_launch("ring_rs_kernel");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The MXFP4 products at decode: weights go from memory straight into the registers that multiply
-// them (packed.cuh), while the rows of x wait in shared memory, all of K. Weights are operand a, up
-// to 32 routed rows operand b: a byte of weights is read and decoded once for a block.
+// The w4 products at decode: weights go from memory straight into the registers that multiply them
+// (packed.cuh), while the rows of x wait in shared memory, all of K. Weights are operand a, up to
+// 32 routed rows operand b: a byte of weights is read and decoded once for a block.
 //
 // A block of warps takes a run of panels of one expert, and each warp some of them, all of K: its
 // weights are one stream, of which it asks for kRing units before it needs them, also across
@@ -58,11 +58,14 @@ int shared_bytes(const W4Shape& shape) {
 }
 
 /// The unit that begins `at` bytes behind all weights' first.
-__device__ Unit load_unit(const uint8_t* weights, uint32_t at) {
+template <class W>
+__device__ Unit<W> load_unit(const uint8_t* weights, uint32_t at) {
   const uint32_t lane = threadIdx.x % 32;
-  Unit u;
+  Unit<W> u;
   u.codes = load_streaming(weights + (at + lane * 16));
-  u.scales = __ldg(reinterpret_cast<const uint32_t*>(weights + (at + (kUnitCodes + lane / 4 * 4))));
+  constexpr uint32_t kBytes = sizeof u.scales;
+  u.scales = __ldg(reinterpret_cast<const typename W::Scales*>(
+      weights + (at + (kUnitCodes + lane / 4 * kBytes))));
   return u;
 }
 
@@ -81,15 +84,15 @@ __device__ void load_rows(const W4Args& args, const int32_t* ids, int rows, uint
 }
 
 /// `x`: where this lane's rows of matrices begin.
-template <int kTiles, bool kWide>
-__device__ void multiply_unit(const Unit& unit, uint32_t x, int row_bytes, int tiles,
+template <int kTiles, bool kWide, class W>
+__device__ void multiply_unit(const Unit<W>& unit, uint32_t x, int row_bytes, int tiles,
                               float (&sums)[kTiles][4]) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     uint32_t scales[2], a[2][4];
-    scales_of<kWide>(unit.scales, half, scales);
-    decode<kWide>(half ? unit.codes.z : unit.codes.x, scales, a[0]);
-    decode<kWide>(half ? unit.codes.w : unit.codes.y, scales, a[1]);
+    W::template scales_of<kWide>(unit.scales, half, scales);
+    W::template decode<kWide>(half ? unit.codes.z : unit.codes.x, scales, a[0]);
+    W::template decode<kWide>(half ? unit.codes.w : unit.codes.y, scales, a[1]);
 #pragma unroll
     for (int j = 0; j < kTiles; ++j) {
       if (j >= tiles) break;
@@ -97,6 +100,39 @@ __device__ void multiply_unit(const Unit& unit, uint32_t x, int row_bytes, int t
       load_matrices(x + j * 8 * row_bytes + half * 64, b);
       multiply(sums[j], a[0], b[0], b[1]);
       multiply(sums[j], a[1], b[2], b[3]);
+    }
+  }
+}
+
+/// Likewise, of int4: sums of a group, or of a unit's part of one, are scaled in fp32. That is
+/// exact, and up to 16 rows takes no more instructions than scaling weights.
+template <int kTiles, class W>
+__device__ void multiply_groups(const Unit<W>& unit, uint32_t x, int row_bytes, int tiles,
+                                float (&sums)[kTiles][4]) {
+  constexpr int kSteps = kUnitK / 16 / W::kGroups;
+  const uint32_t words[] = {unit.codes.x, unit.codes.y, unit.codes.z, unit.codes.w};
+#pragma unroll
+  for (int group = 0; group < W::kGroups; ++group) {
+    uint32_t a[kSteps][4];
+#pragma unroll
+    for (int i = 0; i < kSteps; ++i) W::decode_unscaled(words[group * kSteps + i], a[i]);
+    const uint32_t scales = W::word_of(unit.scales, group);
+    const float low = bits_float(scales << 16), high = bits_float(scales & 0xffff0000u);
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j) {
+      if (j >= tiles) break;
+      float of_group[4] = {};
+#pragma unroll
+      for (int i = 0; i < kSteps; i += 2) {
+        uint32_t b[4];
+        load_matrices(x + j * 8 * row_bytes + (group * kSteps + i) * 32, b);
+        multiply(of_group, a[i], b[0], b[1]);
+        multiply(of_group, a[i + 1], b[2], b[3]);
+      }
+      sums[j][0] += low * of_group[0];
+      sums[j][1] += low * of_group[1];
+      sums[j][2] += high * of_group[2];
+      sums[j][3] += high * of_group[3];
     }
   }
 }
@@ -113,12 +149,15 @@ struct Biases {
   float low, high;
 };
 
+template <class W>
 __device__ Biases load_biases(const W4Args& args, int expert, int panel) {
   const W4Shape& shape = args.shape;
   const int g = static_cast<int>(threadIdx.x) % 32 / 4;
   const auto bias = [&](int i) {
     const int row = weight_row(shape, panel, i);
-    return row < shape.n ? bf16_to_float(__ldg(args.bias + int64_t{expert} * shape.n + row)) : 0.0f;
+    return has_bias<W>(args, row)
+               ? bf16_to_float(__ldg(args.bias + int64_t{expert} * shape.n + row))
+               : 0.0f;
   };
   return {bias(g), bias(g + 8)};
 }
@@ -151,25 +190,31 @@ __device__ void write_panel(const W4Args& args, const Work& work, const Biases& 
 
 /// The panels [panel, end) of a warp, of whose first one `ring` has the first units. `at`: where
 /// that panel begins; `x`: where this lane's rows of matrices do.
-template <int kTiles, bool kWide, int kRing>
+template <int kTiles, bool kWide, class W, int kRing>
 __device__ void multiply_panels(const W4Args& args, const uint8_t* weights, const Work& work,
-                                int panel, int end, uint32_t at, Unit (&ring)[kRing], uint32_t x) {
+                                int panel, int end, uint32_t at, Unit<W> (&ring)[kRing],
+                                uint32_t x) {
   const int tiles = (work.rows + 7) / 8, row_bytes = pitch(args.shape);
   const int units = units_of(args.shape);
   for (; panel < end; ++panel) {
-    const uint32_t next = panel + 1 < end ? at + static_cast<uint32_t>(units) * kUnitBytes : at;
-    const Biases biases = load_biases(args, work.expert, panel);
+    const uint32_t next = panel + 1 < end ? at + static_cast<uint32_t>(units) * W::kUnitBytes : at;
+    const Biases biases = load_biases<W>(args, work.expert, panel);
     float sums[kTiles][4] = {};
     for (int unit = 0; unit < units; unit += kRing) {
 #pragma unroll
       for (int i = 0; i < kRing; ++i) {
         if (unit + i >= units) break;
-        multiply_unit<kTiles, kWide>(ring[i], x + (unit + i) * kUnitK * 2, row_bytes, tiles, sums);
+        const uint32_t x_of_unit = x + (unit + i) * kUnitK * 2;
+        if constexpr (W::kScalesSums) {
+          multiply_groups<kTiles>(ring[i], x_of_unit, row_bytes, tiles, sums);
+        } else {
+          multiply_unit<kTiles, kWide>(ring[i], x_of_unit, row_bytes, tiles, sums);
+        }
         // Into the registers that are free now: from others it would have to be moved, and so
         // waited for. Behind the last panel it is what was read before, for nobody.
         const bool is_in_panel = unit + i + kRing < units;
-        const uint32_t from = is_in_panel ? at + (unit + kRing) * kUnitBytes : next;
-        ring[i] = load_unit(weights, from + i * kUnitBytes);
+        const uint32_t from = is_in_panel ? at + (unit + kRing) * W::kUnitBytes : next;
+        ring[i] = load_unit<W>(weights, from + i * W::kUnitBytes);
       }
     }
     at = next;
@@ -177,7 +222,7 @@ __device__ void multiply_panels(const W4Args& args, const uint8_t* weights, cons
   }
 }
 
-template <int kTiles, class F>
+template <int kTiles, class F, class W>
 __global__ void __launch_bounds__(F::kWarps * 32, kTiles > 1      ? 1
                                                   : F::kRing == 4 ? 4
                                                                   : 3)
@@ -194,12 +239,12 @@ __global__ void __launch_bounds__(F::kWarps * 32, kTiles > 1      ? 1
   const int panel = (static_cast<int>(blockIdx.x) * F::kWarps + warp) * stream.panels_per_warp;
   const int end = min(panels, panel + stream.panels_per_warp);
   Work work{ids, routing, 0, args.expert_ids[block]};
-  const auto at =
-      static_cast<uint32_t>((work.expert * panels + min(panel, panels - 1)) * units) * kUnitBytes;
-  Unit ring[F::kRing];
+  const auto at = static_cast<uint32_t>((work.expert * panels + min(panel, panels - 1)) * units) *
+                  W::kUnitBytes;
+  Unit<W> ring[F::kRing];
 #pragma unroll
   for (int i = 0; i < F::kRing; ++i) {
-    ring[i] = load_unit(stream.weights.units, at + min(i, units - 1) * kUnitBytes);
+    ring[i] = load_unit<W>(stream.weights.units, at + min(i, units - 1) * W::kUnitBytes);
   }
   bool there = false;
   if (thread < kTiles * 8) {
@@ -210,21 +255,22 @@ __global__ void __launch_bounds__(F::kWarps * 32, kTiles > 1      ? 1
   }
   work.rows = __syncthreads_count(there);
   load_rows(args, ids, work.rows, shared);
-  const bool is_wide = *stream.weights.is_wide != 0;
+  const bool wide = is_wide<W>(stream.weights);
   asm volatile("cp.async.wait_all;" ::: "memory");
   __syncthreads();
   const uint32_t x = shared_address(shared) + lane % 8 * pitch(shape) + lane / 8 * 16;
-  if (is_wide) {
-    multiply_panels<kTiles, true>(args, stream.weights.units, work, panel, end, at, ring, x);
+  if (wide) {
+    multiply_panels<kTiles, W::kMayBeWide>(args, stream.weights.units, work, panel, end, at, ring,
+                                           x);
   } else {
     multiply_panels<kTiles, false>(args, stream.weights.units, work, panel, end, at, ring, x);
   }
 }
 
-template <int kTiles, class F>
+template <int kTiles, class F, class W>
 void launch_form(const StreamArgs& stream, int blocks, const Launch& where) {
   const W4Shape& shape = stream.args.shape;
-  const auto kernel = stream_mma_kernel<kTiles, F>;
+  const auto kernel = stream_mma_kernel<kTiles, F, W>;
   const auto shared = static_cast<size_t>(shared_bytes(shape));
   allow_shared(kernel, shared);
   const int per_block = F::kWarps * stream.panels_per_warp;
@@ -245,13 +291,15 @@ void launch(P& problem, const Launch& where) {
   const int wanted = kBlocksPerProcessor * where.device.processors * Many::kWarps;  // warps
   const StreamArgs stream{args, packed_weights(problem),
                           std::clamp(panels / wanted, 1, kMostPanels), 0};
-  with_rows<8, 16, 32>(shape.block, [&]<int kRows>() {
-    if constexpr (kRows == 8) {
-      if (panels <= kFewWarps * where.device.processors) {
-        return launch_form<1, Few>(stream, blocks, where);
+  with_format(shape, [&]<class W>() {
+    with_rows<8, 16, 32>(shape.block, [&]<int kRows>() {
+      if constexpr (kRows == 8) {
+        if (panels <= kFewWarps * where.device.processors) {
+          return launch_form<1, Few, W>(stream, blocks, where);
+        }
       }
-    }
-    launch_form<kRows / 8, Many>(stream, blocks, where);
+      launch_form<kRows / 8, Many, W>(stream, blocks, where);
+    });
   });
   check_launch("stream_mma_kernel");
 }

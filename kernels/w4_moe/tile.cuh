@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tiled MXFP4 products share: how rows of x lie in stages in shared memory, and the way
-// of a tile's sums to the output.
+// What the tiled w4 products share: how rows of x lie in stages in shared memory, and the way of a
+// tile's sums to the output.
 #pragma once
 
 #include "kernels/cuda/pipeline.cuh"
@@ -29,6 +29,7 @@ MOEGATE_HD inline int out_pitch(const W4Shape& shape, int panels) {
 
 /// The sums of a panel, rows g and g + 8 of it (low, high) of a token, as outputs [token, column]
 /// in shared memory.
+template <class W>
 struct PanelOut {
   const W4Shape& shape;
   uint16_t* tile;
@@ -44,7 +45,8 @@ struct PanelOut {
     const int g = static_cast<int>(threadIdx.x) % 32 / 4;
     const auto bias = [&](int i) {
       const int row = weight_row(shape, first_panel + in_tile, i);
-      return row < shape.n ? bf16_to_float(args.bias[int64_t{expert} * shape.n + row]) : 0.0f;
+      return has_bias<W>(args, row) ? bf16_to_float(args.bias[int64_t{expert} * shape.n + row])
+                                    : 0.0f;
     };
     low_bias = bias(g);
     high_bias = bias(g + 8);

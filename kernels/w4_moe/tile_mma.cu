@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The MXFP4 products tile by tile, in the form of vLLM's Marlin kernel: tiles of 128 rows of
-// weights by a block of routed rows, mma.sync, weights repacked to fragments and decoded in
-// registers, rows of x through a ring in shared memory. What other variants replace.
+// The w4 products tile by tile, in the form of vLLM's Marlin kernel: tiles of 128 rows of weights
+// by a block of routed rows, mma.sync, weights repacked to fragments, decoded in registers (int4
+// scaled there, too, in bf16), rows of x through a ring in shared memory. What other variants
+// replace.
 //
 // It differs from Marlin in two things. Weights go from memory into registers, not through shared
 // memory. Tiles are not cut over SMs, so that sums do not depend on the batch. Marlin's own was not
@@ -65,16 +66,17 @@ struct RowCopies {
   }
 };
 
-__device__ Unit load_unit(const uint8_t* unit) {
+template <class W>
+__device__ Unit<W> load_unit(const uint8_t* unit) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  Unit u;
+  Unit<W> u;
   u.codes = __ldg(reinterpret_cast<const uint4*>(unit + lane * 16));
-  u.scales = __ldg(reinterpret_cast<const uint32_t*>(unit + kUnitCodes) + lane / 4);
+  u.scales = __ldg(reinterpret_cast<const typename W::Scales*>(unit + kUnitCodes) + lane / 4);
   return u;
 }
 
-template <int kWarpTiles, bool kWide>
-__device__ void multiply_unit(const Unit (&units)[kWarpPanels], uint32_t stage, int first_row,
+template <int kWarpTiles, bool kWide, class W>
+__device__ void multiply_unit(const Unit<W> (&units)[kWarpPanels], uint32_t stage, int first_row,
                               float (&sums)[kWarpPanels][kWarpTiles][4]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
@@ -85,8 +87,8 @@ __device__ void multiply_unit(const Unit (&units)[kWarpPanels], uint32_t stage, 
       const uint32_t words[] = {units[p].codes.x, units[p].codes.y, units[p].codes.z,
                                 units[p].codes.w};
       uint32_t scales[2];
-      scales_of<kWide>(units[p].scales, step / 2, scales);
-      decode<kWide>(words[step], scales, a[p]);
+      W::template scales_of<kWide>(units[p].scales, step / 2, scales);
+      W::template decode<kWide>(words[step], scales, a[p]);
     }
 #pragma unroll
     for (int j = 0; j < kWarpTiles; j += 2) {
@@ -103,15 +105,15 @@ __device__ void multiply_unit(const Unit (&units)[kWarpPanels], uint32_t stage, 
 }
 
 /// The tile's outputs to shared memory, and from there to memory.
-template <int kRows>
+template <int kRows, class W>
 __device__ void write_tile(const W4Args& args, const int32_t* ids, int rows, int expert,
                            int first_panel, uint8_t* shared,
                            const float (&sums)[kWarpPanels][Tile<kRows>::kWarpTiles][4]) {
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
   for (int p = 0; p < kWarpPanels; ++p) {
-    const PanelOut out(args, expert, first_panel, warp % 4 * kWarpPanels + p,
-                       out_pitch(args.shape, kTilePanels), shared);
+    const PanelOut<W> out(args, expert, first_panel, warp % 4 * kWarpPanels + p,
+                          out_pitch(args.shape, kTilePanels), shared);
 #pragma unroll
     for (int j = 0; j < Tile<kRows>::kWarpTiles; ++j) {
 #pragma unroll
@@ -128,20 +130,20 @@ __device__ void write_tile(const W4Args& args, const int32_t* ids, int rows, int
 }
 
 /// All of K. `of_warp`: the first unit of its first panel.
-template <int kRows, bool kWide>
+template <int kRows, bool kWide, class W>
 __device__ void multiply_tile(const W4Args& args, const RowCopies<kRows>& copies,
                               const uint8_t* of_warp, uint32_t stages,
                               float (&sums)[kWarpPanels][Tile<kRows>::kWarpTiles][4]) {
   using T = Tile<kRows>;
   const int units = units_of(args.shape),
             first_row = static_cast<int>(threadIdx.x) / 128 * (kRows / 2);
-  const auto load_weights = [&](Unit(&to)[kWarpPanels], int unit) {
+  const auto load_weights = [&](Unit<W>(&to)[kWarpPanels], int unit) {
 #pragma unroll
     for (int p = 0; p < kWarpPanels; ++p) {
-      to[p] = load_unit(of_warp + (p * units + min(unit, units - 1)) * kUnitBytes);
+      to[p] = load_unit<W>(of_warp + (p * units + min(unit, units - 1)) * W::kUnitBytes);
     }
   };
-  Unit weights[2][kWarpPanels];  // of this unit and of the next
+  Unit<W> weights[2][kWarpPanels];  // of this unit and of the next
   load_weights(weights[0], 0);
   load_weights(weights[1], 1);
   for (int unit = 0; unit < units; unit += 2) {
@@ -155,8 +157,8 @@ __device__ void multiply_tile(const W4Args& args, const RowCopies<kRows>& copies
         copies.start(args, ahead, stages + ahead % kStages * T::kStageBytes);
       }
       asm volatile("cp.async.commit_group;" ::: "memory");
-      multiply_unit<T::kWarpTiles, kWide>(weights[odd], stages + now % kStages * T::kStageBytes,
-                                          first_row, sums);
+      multiply_unit<T::kWarpTiles, kWide, W>(weights[odd], stages + now % kStages * T::kStageBytes,
+                                             first_row, sums);
       load_weights(weights[odd], now + 2);
     }
   }
@@ -164,7 +166,7 @@ __device__ void multiply_tile(const W4Args& args, const RowCopies<kRows>& copies
   __syncthreads();
 }
 
-template <int kRows>
+template <int kRows, class W>
 __global__ void __launch_bounds__(kThreads, 2)
     tile_mma_kernel(const __grid_constant__ TileArgs tile) {
   using T = Tile<kRows>;
@@ -179,7 +181,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   // A warp beyond the last panel multiplies the last ones once more, for nobody.
   const int panel = min(first_panel + warp % 4 * kWarpPanels, panels - kWarpPanels);
   const uint8_t* const of_warp =
-      tile.weights.units + (int64_t{expert} * panels + panel) * units * kUnitBytes;
+      tile.weights.units + (int64_t{expert} * panels + panel) * units * W::kUnitBytes;
   const int32_t* ids = args.sorted_token_ids + first_row;
   const int rows =
       __syncthreads_count(threadIdx.x < kRows && ids[threadIdx.x % kRows] < shape.rows());
@@ -191,24 +193,26 @@ __global__ void __launch_bounds__(kThreads, 2)
     asm volatile("cp.async.commit_group;" ::: "memory");
   }
   float sums[kWarpPanels][T::kWarpTiles][4] = {};
-  if (*tile.weights.is_wide != 0) {
-    multiply_tile<kRows, true>(args, copies, of_warp, stages, sums);
+  if (is_wide<W>(tile.weights)) {
+    multiply_tile<kRows, W::kMayBeWide, W>(args, copies, of_warp, stages, sums);
   } else {
-    multiply_tile<kRows, false>(args, copies, of_warp, stages, sums);
+    multiply_tile<kRows, false, W>(args, copies, of_warp, stages, sums);
   }
-  write_tile<kRows>(args, ids, rows, expert, first_panel, shared, sums);
+  write_tile<kRows, W>(args, ids, rows, expert, first_panel, shared, sums);
 }
 
 template <class P>
 void launch(P& problem, const Launch& where) {
-  const TileArgs tile{problem.args(), packed_weights(problem)};
+  const TileArgs tile{problem.args(W4Scaling::in_bf16), packed_weights(problem)};
   const W4Shape& shape = tile.args.shape;
-  with_rows<32, 64, 128>(shape.block, [&]<int kRows>() {
-    const auto kernel = tile_mma_kernel<kRows>;
-    allow_shared(kernel, Tile<kRows>::kSharedBytes);
-    const dim3 grid(static_cast<unsigned>((panels_of(shape) + kTilePanels - 1) / kTilePanels),
-                    static_cast<unsigned>((shape.capacity() + kRows - 1) / kRows));
-    kernel<<<grid, kThreads, Tile<kRows>::kSharedBytes, stream_of(where)>>>(tile);
+  with_format(shape, [&]<class W>() {
+    with_rows<32, 64, 128>(shape.block, [&]<int kRows>() {
+      const auto kernel = tile_mma_kernel<kRows, W>;
+      allow_shared(kernel, Tile<kRows>::kSharedBytes);
+      const dim3 grid(static_cast<unsigned>((panels_of(shape) + kTilePanels - 1) / kTilePanels),
+                      static_cast<unsigned>((shape.capacity() + kRows - 1) / kRows));
+      kernel<<<grid, kThreads, Tile<kRows>::kSharedBytes, stream_of(where)>>>(tile);
+    });
   });
   check_launch("tile_mma_kernel");
 }
