@@ -35,7 +35,7 @@ TEST_F(CommittedSuites, LoadAndFitTheirOperators) {
 
 TEST_F(CommittedSuites, StayWithinTheTimeTheyAreMadeFor) {
   // A suite that grew shows here before it shows as a job that no longer ends in time.
-  const std::map<std::string, size_t> limits = {{"tiny", 297},
+  const std::map<std::string, size_t> limits = {{"tiny", 328},
                                                 {"smoke", 52},
                                                 {"nightly", 108},
                                                 {"deepseek-r1", 245},
@@ -43,6 +43,7 @@ TEST_F(CommittedSuites, StayWithinTheTimeTheyAreMadeFor) {
                                                 {"qwen3-235b-a22b", 101},
                                                 {"qwen3-next", 64},
                                                 {"qmoe", 230},
+                                                {"int4", 46},
                                                 {"gpt-oss-tp", 36},
                                                 {"moe-align", 146},
                                                 {"pr-aiter-3526", 22},
