@@ -251,8 +251,10 @@ std::vector<SuiteValue> ConfigFile::router(MoeModel& model) const {
     return none("it takes the sigmoid of the logits, and its weights scale the experts' input");
   }
   if (router_ == "of_chosen") {
-    model.notes.push_back("Only MXFP4 sections (-w4-) have its biases and swiglu_limit");
-    return {{"scoring", "topk_softmax", "softmax over the chosen logits"}};
+    model.notes.push_back(
+        "Of its grouped GEMMs only those in MXFP4 (-w4-) have biases and swiglu_limit");
+    return {{"scoring", "topk_softmax", "softmax over the chosen logits"},
+            {"bias", "1", "as this type has"}};
   }
   if (router_ == "sigmoid") return biased_sigmoid("sigmoid and bias, as this type has");
   if (scoring == "sigmoid" || method == "noaux_tc") {

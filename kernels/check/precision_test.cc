@@ -15,6 +15,8 @@ struct Operator {
 };
 const Operator kOperators[] = {
     {"moe_sum", {{"tokens", "33"}, {"topk", "8"}, {"hidden", "520"}}},
+    {"router_gemm",
+     {{"tokens", "33"}, {"experts", "40"}, {"topk", "4"}, {"hidden", "520"}, {"out", "bf16"}}},
     {"moe_gate_up",
      {{"tokens", "33"}, {"experts", "8"}, {"topk", "2"}, {"hidden", "384"}, {"inter", "128"}}},
     {"moe_down",

@@ -37,6 +37,7 @@ const std::vector<Small>& small_cases() {
       cases.push_back({"topk_sort", with(routed, {{"hidden", "64"}})});
       cases.push_back({"moe_align", with(routed, {{"block", "16"}})});
       cases.push_back({"moe_align", with(routed, {{"block", "16"}, {"routing", "balanced"}})});
+      cases.push_back({"router_gemm", with(routed, {{"hidden", "64"}})});
       const Params rows = with(tokens, {{"topk", "2"}});
       cases.push_back({"moe_sum", with(rows, {{"hidden", "64"}})});
       cases.push_back({"silu_mul_quant", with(rows, {{"inter", "128"}})});
