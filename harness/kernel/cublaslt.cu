@@ -83,7 +83,7 @@ bool CublasltProduct::create() {
          good(lt.cublasLtMatmulDescCreate(&desc_, CUBLAS_COMPUTE_32F, CUDA_R_32F)) &&
          good(lt.cublasLtMatrixLayoutCreate(&a_, shape_.type, k, m, shape_.k)) &&
          good(lt.cublasLtMatrixLayoutCreate(&b_, shape_.type, k, n, shape_.k)) &&
-         good(lt.cublasLtMatrixLayoutCreate(&d_, CUDA_R_16BF, m, n, shape_.m)) &&
+         good(lt.cublasLtMatrixLayoutCreate(&d_, shape_.out, m, n, shape_.m)) &&
          good(lt.cublasLtMatmulPreferenceCreate(&preference_));
 }
 
@@ -93,6 +93,9 @@ bool CublasltProduct::describe() {
          set(desc_, CUBLASLT_MATMUL_DESC_FAST_ACCUM, fast) &&
          (!shape_.a_scale || set(desc_, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, shape_.a_scale)) &&
          (!shape_.b_scale || set(desc_, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, shape_.b_scale)) &&
+         (!shape_.bias || (set(desc_, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS) &&
+                           set(desc_, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, shape_.out) &&
+                           set(desc_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, shape_.bias))) &&
          good(library().cublasLtMatmulPreferenceSetAttribute(
              preference_, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &shape_.workspace_bytes,
              sizeof shape_.workspace_bytes));

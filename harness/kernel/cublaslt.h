@@ -13,7 +13,7 @@ namespace moegate {
 /// Why there is no cuBLASLt here, and how to get it; empty when there is. The first call opens it.
 std::string no_cublaslt();
 
-/// A product in cuBLASLt's terms, where all matrices are column-major: D [m, n] = A^T B in bf16,
+/// A product in cuBLASLt's terms, where all matrices are column-major: D [m, n] = A^T B + bias [m],
 /// with A [k, m] and B [k, n] both of `type`. For fp8 it has no other order. Read row-major:
 /// D [n, m] = B [n, k] times A [m, k] transposed.
 struct CublasltShape {
@@ -22,6 +22,8 @@ struct CublasltShape {
   size_t workspace_bytes;
   const float* a_scale = nullptr;  // on the device, fp8 only; null: 1
   const float* b_scale = nullptr;
+  cudaDataType_t out = CUDA_R_16BF;  // of D and bias
+  const void* bias = nullptr;        // on the device; null: none
 };
 
 /// Device pointers, 256-byte aligned.
