@@ -28,6 +28,7 @@ const Op<RouterGemm> op({
                {"values", "random",
                 "random, or edges: tokens of zeros, NaN and infinities, equal experts"}},
     .yardstick = "per_logit",
+    .before = {.cuda = {{"tile_mma"}, {"cublaslt"}}},
 });
 
 DType narrow_or_fp32(const Case& c, const char* name) {

@@ -12,6 +12,10 @@
 #include "harness/kernel/redraw.h"
 #include "kernels/check/truth_of_rows.h"
 
+namespace moegate {
+class CublasltProduct;  // harness/kernel/cublaslt.h
+}
+
 namespace moegate::router_gemm {
 
 /// Elements of K that are loaded at once; divides H.
@@ -105,6 +109,8 @@ class RouterGemm : public Problem {
   void slip(RouterSlip slip);
 
   const RouterGemmShape shape;
+  /// What variant `cublaslt` launches, put here by its prepare().
+  std::shared_ptr<const CublasltProduct> library_product;
 
  private:
   bool redraw(uint64_t change) override;

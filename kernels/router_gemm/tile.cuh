@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles of 128 experts by some tokens, by a block of eight warps: packed weights and rows of x
+// through a ring in shared memory, mma.sync (sm_80). Summed up in the order of parts.cuh, or all of
+// K in one chain.
+#pragma once
+
+#include "kernels/cuda/cuda_check.cuh"
+#include "kernels/cuda/pipeline.cuh"
+#include "kernels/router_gemm/launches.h"
+#include "kernels/router_gemm/parts.cuh"
+
+namespace moegate::router_gemm {
+
+using namespace cuda;
+
+constexpr int kThreads = 256, kStages = 4;
+constexpr int kExperts = 128;  // of a tile
+constexpr int kStageK = 64, kStageGroups = kStageK / kGroup;
+constexpr int kLineBytes = kStageK * 2;    // of a row in a stage
+constexpr int kPieces = kStageK / kPiece;  // of a line
+
+/// Of a tile with so many tokens: its warps as columns of tokens; the others lie along experts.
+template <int kTokensOf>
+struct Tile {
+  static constexpr int kTokens = kTokensOf;
+  static constexpr int kTokenWarps = kTokens == 128 ? 4 : 2, kExpertWarps = 8 / kTokenWarps;
+  static constexpr int kExpertTiles = kExperts / kExpertWarps / kTileExperts;  // of a warp
+  static constexpr int kTokenTiles = kTokens / kTokenWarps / kTileTokens;
+  static constexpr int kStageBytes = (kExperts + kTokens) * kLineBytes;
+  static constexpr size_t kSharedBytes = size_t{kStages} * kStageBytes;
+  static constexpr int kBlocksPerSm = kTokens == 128 ? 1 : 2;
+};
+
+/// Where a piece of a row of x lies in a stage: the same group of two rows, which eight lanes read
+/// at once, lies in different banks.
+__device__ inline int piece_at(int row, int piece) {
+  return row * kLineBytes + (piece ^ (row & 1) * 4) * 16;
+}
+
+/// Starts the copies of tokens [first, first + kRows) to a stage; zeros where there is nothing.
+template <int kRows>
+__device__ void copy_tokens(const RouterGemmArgs& args, int first, int stage, uint32_t to) {
+  const RouterGemmShape& shape = args.shape;
+  const int piece = static_cast<int>(threadIdx.x) % kPieces, k = stage * kStageK + piece * kPiece;
+#pragma unroll
+  for (int i = 0; i < kRows; i += kThreads / kPieces) {
+    const int row = i + static_cast<int>(threadIdx.x) / kPieces;
+    const bool there = first + row < shape.tokens && k < shape.hidden;
+    const uint16_t* from = there ? args.x + int64_t{first + row} * shape.hidden + k : args.x;
+    copy_async<16>(to + piece_at(row, piece), from, there);
+  }
+}
+
+/// Those of the tiles of experts from `first` on, each one's groups behind each other.
+__device__ inline void copy_experts(const PackedArgs& packed, int first, int stage, uint32_t to) {
+  constexpr int kGroupPieces = kGroupBytes / 16;
+  const RouterGemmShape& shape = packed.args.shape;
+  const int groups = groups_of(shape);
+#pragma unroll
+  for (int i = 0; i < kExperts * kPieces; i += kThreads) {
+    const int at = i + static_cast<int>(threadIdx.x), of_stage = at / kGroupPieces;
+    const int tile = first + of_stage / kStageGroups;
+    const int group = stage * kStageGroups + of_stage % kStageGroups;
+    const bool there = tile < expert_tiles(shape) && group < groups;
+    const int64_t from = there ? (int64_t{tile} * groups + group) * kGroupBytes : 0;
+    copy_async<16>(to + at * 16, packed.w + from + at % kGroupPieces * 16, there);
+  }
+}
+
+__device__ inline uint4 load_shared(uint32_t from) {
+  uint4 v;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "r"(from)
+               : "memory");
+  return v;
+}
+
+/// The sums of a warp: its tiles of experts by its tiles of tokens.
+template <class T>
+struct WarpSums {
+  float of[T::kExpertTiles][T::kTokenTiles][4] = {};
+
+  /// `experts`, `tokens`: where this lane's pieces of the group begin in the stage.
+  __device__ void add_group(uint32_t experts, uint32_t tokens) {
+    GroupOfExperts w[T::kExpertTiles];
+    uint4 x[T::kTokenTiles];
+#pragma unroll
+    for (int i = 0; i < T::kExpertTiles; ++i) {
+      w[i].first = load_shared(experts + i * kStageGroups * kGroupBytes);
+      w[i].second = load_shared(experts + i * kStageGroups * kGroupBytes + kStepBytes);
+    }
+#pragma unroll
+    for (int j = 0; j < T::kTokenTiles; ++j) {
+      x[j] = load_shared(tokens + j * kTileTokens * kLineBytes);
+    }
+#pragma unroll
+    for (int i = 0; i < T::kExpertTiles; ++i) {
+#pragma unroll
+      for (int j = 0; j < T::kTokenTiles; ++j) multiply_group(of[i][j], w[i], x[j]);
+    }
+  }
+  /// Adds the others to these, and makes them zero.
+  __device__ void take(WarpSums& others) {
+#pragma unroll
+    for (int i = 0; i < T::kExpertTiles; ++i) {
+#pragma unroll
+      for (int j = 0; j < T::kTokenTiles; ++j) {
+#pragma unroll
+        for (int n = 0; n < 4; ++n) {
+          of[i][j][n] += others.of[i][j][n];
+          others.of[i][j][n] = 0;
+        }
+      }
+    }
+  }
+  /// `first_expert`, `first_token`: the warp's.
+  __device__ void store(const RouterGemmArgs& args, int first_expert, int first_token) const {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int i = 0; i < T::kExpertTiles; ++i) {
+#pragma unroll
+      for (int high = 0; high < 2; ++high) {
+        const int expert = first_expert + i * kTileExperts + high * 8 + lane / 4;
+        if (expert >= args.shape.experts) continue;
+        const float bias = args.bias_of(expert);
+#pragma unroll
+        for (int j = 0; j < T::kTokenTiles; ++j) {
+#pragma unroll
+          for (int odd = 0; odd < 2; ++odd) {
+            const int token = first_token + j * kTileTokens + lane % 4 * 2 + odd;
+            if (token >= args.shape.tokens) continue;
+            write_float(args.shape.out, args.logits, int64_t{token} * args.shape.experts + expert,
+                        of[i][j][2 * high + odd] + bias);
+          }
+        }
+      }
+    }
+  }
+};
+
+/// Grid: tiles of experts, tiles of tokens. kInParts: in the order of parts.cuh.
+template <class T, bool kInParts>
+__global__ void __launch_bounds__(kThreads, T::kBlocksPerSm)
+    tile_kernel(const __grid_constant__ PackedArgs packed) {
+  extern __shared__ __align__(128) uint8_t shared[];
+  const RouterGemmArgs& args = packed.args;
+  const RouterGemmShape& shape = args.shape;
+  const int first_expert = static_cast<int>(blockIdx.x) * kExperts;
+  const int first_token = static_cast<int>(blockIdx.y) * T::kTokens;
+  const int groups = groups_of(shape), stages = (groups + kStageGroups - 1) / kStageGroups;
+  const uint32_t ring = shared_address(shared);
+  const auto start = [&](int stage) {
+    if (stage < stages) {
+      const uint32_t to = ring + stage % kStages * T::kStageBytes;
+      copy_experts(packed, first_expert / kTileExperts, stage, to);
+      copy_tokens<T::kTokens>(args, first_token, stage, to + kExperts * kLineBytes);
+    }
+    asm volatile("cp.async.commit_group;" ::: "memory");
+  };
+#pragma unroll
+  for (int stage = 0; stage < kStages - 1; ++stage) start(stage);
+
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  const int warp_expert = warp / T::kTokenWarps * (T::kExpertTiles * kTileExperts);
+  const int warp_token = warp % T::kTokenWarps * (T::kTokenTiles * kTileTokens);
+  const int experts = warp_expert * kLineBytes + lane * 16;
+  const int tokens = (kExperts + warp_token + lane / 4) * kLineBytes;
+  WarpSums<T> part_sums, sums;
+  int part = 0, part_end = first_group(groups, 1);
+  for (int stage = 0; stage < stages; ++stage) {
+    asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 2) : "memory");
+    __syncthreads();
+    start(stage + kStages - 1);
+    const uint32_t at = ring + stage % kStages * T::kStageBytes;
+#pragma unroll
+    for (int i = 0; i < kStageGroups; ++i) {
+      const int group = stage * kStageGroups + i;
+      if (group >= groups) break;
+      if constexpr (kInParts) {
+        while (group == part_end) {
+          sums.take(part_sums);
+          part_end = first_group(groups, ++part + 1);
+        }
+      }
+      // A warp's rows begin with an even one.
+      const int piece = ((i * 4 + lane % 4) ^ (lane / 4 & 1) * 4) * 16;
+      part_sums.add_group(at + experts + i * kGroupBytes, at + tokens + piece);
+    }
+  }
+  sums.take(part_sums);
+  sums.store(args, first_expert + warp_expert, first_token + warp_token);
+}
+
+template <class T, bool kInParts>
+void launch_tile(const PackedArgs& packed, const Launch& where) {
+  const RouterGemmShape& shape = packed.args.shape;
+  const auto kernel = tile_kernel<T, kInParts>;
+  allow_shared(kernel, T::kSharedBytes);
+  const dim3 grid(static_cast<unsigned>((shape.experts + kExperts - 1) / kExperts),
+                  static_cast<unsigned>((shape.tokens + T::kTokens - 1) / T::kTokens));
+  kernel<<<grid, kThreads, T::kSharedBytes, stream_of(where)>>>(packed);
+  check_launch("tile_kernel");
+}
+
+}  // namespace moegate::router_gemm
