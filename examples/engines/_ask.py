@@ -21,10 +21,8 @@ class Found:
 def ask(package, places, needed, optional=()):
     """The first function of `places` (pairs of module and name, the newest first) that is there, if it has the
     parameters `needed` and demands none but those and `optional`. `package`: its distribution's name."""
-    try:
-        version = f"{package} {importlib.metadata.version(package)}"
-    except importlib.metadata.PackageNotFoundError:
-        return Found(package, why=f"{package} is not installed in this Python")
+    installed = next((one.version for one in importlib.metadata.distributions(name=package)), "")
+    version = f"{package} {installed}".rstrip()
     missing = []
     for module, name in places:
         try:

@@ -83,13 +83,13 @@ def launch(p, gate_up):
     )
 
 
-@moegate.variant("moe_gate_up", "vllm_triton", unsupported=unsupported)
+@moegate.variant("moe_gate_up", "vllm_triton", unsupported=unsupported, requires={"vllm": ""})
 def gate_up(p):
     """vLLM's fused_moe_kernel, with the configuration that vLLM looks up"""
     launch(p, gate_up=True)
 
 
-@moegate.variant("moe_down", "vllm_triton", unsupported=unsupported)
+@moegate.variant("moe_down", "vllm_triton", unsupported=unsupported, requires={"vllm": ""})
 def down(p):
     """vLLM's fused_moe_kernel, with the configuration that vLLM looks up"""
     launch(p, gate_up=False)

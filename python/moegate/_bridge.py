@@ -213,6 +213,8 @@ class VariantSide:
             _on_stream(stream, self.variant.prepare, problem)
 
     def unsupported(self, handle, stream, asked):
+        if self.variant.unmet or not self.variant.unsupported:
+            return self.variant.unmet
         try:
             case = self._case(asked)
         except Exception:  # noqa: BLE001: a lookup that fails is the row's fault, and it says so when it runs
@@ -331,7 +333,8 @@ class Host:
 
     @staticmethod
     def _stated(variant, where, config=None):
-        has = [name for name in ("unsupported", "workspace") if getattr(variant, name)]
+        has = ["workspace"] if variant.workspace else []
+        has += ["unsupported"] if variant.unsupported or variant.unmet else []
         has += ["prepare"] if variant.prepare or variant.choose else []
         has += ["choose"] if variant.choose and config is None else []
         return {

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configurations of a variant: as dicts in Python, as texts "KEY=VALUE,..." in the names of variants."""
 
-import importlib.metadata
 import itertools
 import os
-import platform
 
-from moegate import _kernels
+from moegate import _kernels, _versions
 from moegate._problems import number
 
 _WORDS = {"True": True, "False": False, "None": None}
@@ -52,22 +50,13 @@ def chosen(variant, case, device):
     return choice
 
 
-def _version_here(package):
-    if package == "python":
-        return platform.python_version()
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
 def _stale(made_with):
     """"made with triton 3.4.0, here 3.6.0" of what is another version here; empty where nothing is."""
     others = []
     for package, version in made_with.items():
-        here = _version_here(package)
+        here = _versions.here(package)
         if here != version:
-            others.append(f"made with {package} {version}, here {here or 'not installed'}")
+            others.append(f"made with {package} {version}, here {_versions.told(here)}")
     return "; ".join(others)
 
 

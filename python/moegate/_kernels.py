@@ -4,6 +4,8 @@
 import dataclasses
 import typing
 
+from moegate import _versions
+
 
 @dataclasses.dataclass
 class Param:
@@ -150,6 +152,7 @@ class Variant:
     between: float
     knobs: typing.Any = None
     choose: typing.Optional[typing.Callable] = None
+    unmet: str = ""  # of what it requires
 
 
 VARIANTS = []
@@ -168,6 +171,7 @@ def variant(
     between=0.0,
     knobs=None,
     choose=None,
+    requires=None,
 ):
     """Makes the decorated function a variant of the operator `op`, on a GPU ("cuda") or the "host".
 
@@ -185,6 +189,9 @@ def variant(
     knobs: what there is to choose from: {name: values}, of which every combination is a configuration, or a function of
     (case, device) that yields dicts. Each is a variant NAME/KEY=VALUE,... that runs only where --variant names it, and
     where `moegate tune --check` asks.
+
+    requires: packages that it needs, as {"vllm": ">=0.11,<0.13"}, "" for any version; of a version only the numbers
+    count (0.11.0rc1 is 0.11), and "python" is the interpreter's. Without them it is `unsupported`.
     """
     if knobs is not None and choose is None:
         raise ValueError(f"variant {name}: knobs without choose; state what {name} itself runs")
@@ -193,8 +200,11 @@ def variant(
     if backend not in ("cuda", "host"):
         raise ValueError(f"variant {name}: backend '{backend}' is not 'cuda' or 'host'")
 
+    unmet = _versions.unmet(requires)
+
     def add(launch):
         text = help or (launch.__doc__ or "").strip().split("\n")[0]
+        text = ": ".join(filter(None, (unmet and f"unsupported, {unmet}", text)))
         VARIANTS.append(
             Variant(
                 op,
@@ -209,6 +219,7 @@ def variant(
                 between,
                 knobs,
                 choose,
+                unmet,
             )
         )
         return launch

@@ -81,6 +81,22 @@ TEST_F(PythonVariantsTest, AreMeasuredAndRepeated) {
   EXPECT_EQ(moegate("run --like " + id + " --module variants.py").exit, 0);
 }
 
+TEST_F(PythonVariantsTest, WithoutTheirPackageAreUnsupported) {
+  write("engine.py",
+        "import moegate\n"
+        "@moegate.variant('moe_sum', 'engine', backend='host', requires={'no-such': '>=0.11'},\n"
+        "                 knobs={'A': [1]}, choose=lambda case, device: no_such.look_up(case))\n"
+        "def engine(p): no_such.launch(p)\n");
+  const std::string why = "needs no-such >=0.11, here not installed";
+  const Outcome listed = moegate("list kernels --module engine.py --variant engine");
+  EXPECT_NE(listed.out.find("  unsupported, " + why), std::string::npos) << listed.out;
+  const Outcome ran = moegate(
+      std::string("run --suite ./sum.suite --module engine.py --variant engine --rounds 1") +
+      kQuick);
+  EXPECT_EQ(ran.exit, 0) << ran.err;
+  EXPECT_NE(ran.out.find("  unsupported  " + why), std::string::npos) << ran.out;
+}
+
 TEST_F(PythonVariantsTest, AStoreNamesNoCodeThatIsRun) {
   ASSERT_EQ(
       moegate(std::string("run --suite ./sum.suite --variant per_token --rounds 1") + kQuick).exit,

@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "examples/engines")]
 
 import numpy as np  # noqa: E402
+from moegate._kernels import VARIANTS  # noqa: E402
 
 MODULE = "vllm.model_executor.layers.fused_moe.fused_moe"
 
@@ -64,8 +65,10 @@ def adapter(kernel, name="invoke_fused_moe_triton_kernel", installed=True):
     modules[MODULE].try_get_optimal_moe_config = look_up
     missing = importlib.metadata.PackageNotFoundError("vllm")
     version = mock.Mock(return_value="0.11", side_effect=None if installed else missing)
+    found = mock.Mock(return_value=[types.SimpleNamespace(version="0.11")] if installed else [])
     sys.modules.pop("vllm_moe", None)
-    with mock.patch.dict(sys.modules, modules), mock.patch("importlib.metadata.version", version):
+    with mock.patch.dict(sys.modules, modules), mock.patch.multiple(
+            "importlib.metadata", version=version, distributions=found):
         return importlib.import_module("vllm_moe")
 
 
@@ -123,8 +126,10 @@ class Vllm(unittest.TestCase):
 
     def test_what_is_missing_or_other_is_unsupported(self):
         case = types.SimpleNamespace(dtype="fp8")
-        why = adapter(multiply, installed=False).unsupported(case, None)
-        self.assertEqual(why, "vllm is not installed in this Python")
+        adapter(multiply, installed=False)
+        self.assertEqual({one.unmet for one in VARIANTS[-2:]}, {"needs vllm, here not installed"})
+        adapter(multiply)
+        self.assertEqual({one.unmet for one in VARIANTS[-2:]}, {""})
         why = adapter(lambda A, B: None).unsupported(case, None)
         self.assertEqual(why, "vllm 0.11: invoke_fused_moe_triton_kernel has no parameter 'C'")
         why = adapter(multiply, "moved").unsupported(case, None)

@@ -8,12 +8,13 @@ import os
 import pathlib
 import sys
 import unittest
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 
 import moegate  # noqa: E402
 import numpy as np  # noqa: E402
-from moegate import _bridge, _choices, _dlpack, _kernels, _problems  # noqa: E402
+from moegate import _bridge, _choices, _dlpack, _kernels, _problems, _versions  # noqa: E402
 
 
 class Contract(unittest.TestCase):
@@ -26,7 +27,7 @@ class Contract(unittest.TestCase):
 
     def test_a_variant_states_these(self):
         stated = "(op, name, *, backend='cuda', help='', prepare=None, unsupported=None, workspace=None, "\
-            "tolerance=1.0, between=0.0, knobs=None, choose=None)"
+            "tolerance=1.0, between=0.0, knobs=None, choose=None, requires=None)"
         self.assertEqual(str(inspect.signature(moegate.variant)), stated)
 
     def test_an_operator_states_and_overrides_these(self):
@@ -106,6 +107,43 @@ class Choices(unittest.TestCase):
             moegate.Choice({"A": 1}, "guess")
         with self.assertRaisesRegex(TypeError, "returned 8; return a moegate.Choice"):
             _choices.chosen(_stated(choose=lambda case, device: 8), None, None)
+
+
+class Requirements(unittest.TestCase):
+    def unmet(self, wanted, version="0.11.0rc1+cu128"):
+        with mock.patch("importlib.metadata.version", return_value=version):
+            return _versions.unmet({"vllm": wanted})
+
+    def test_numbers_are_compared_as_numbers(self):
+        for wanted in ("", ">=0.11", "<=0.11", "==0.11", ">0.9", "<0.11.1", "!=0.12", ">= 0.9, <1", "==0.11.0.0"):
+            self.assertEqual(self.unmet(wanted), "", wanted)
+        for wanted in (">=0.11.1", ">0.11", "<0.11", "!=0.11", "==0.1", ">=0.9,<0.10", ">=2"):
+            self.assertEqual(self.unmet(wanted), f"needs vllm {wanted}, here 0.11.0rc1+cu128")
+        self.assertEqual(self.unmet("<1", "unknown"), "")
+        self.assertEqual(self.unmet(">=0.1", "unknown"), "needs vllm >=0.1, here unknown")
+
+    def test_all_that_is_missing_is_named(self):
+        wanted = {"python": ">=3.8", "no-such-package": ">=1", "nor-this": ""}
+        self.assertEqual(
+            _versions.unmet(wanted), "needs no-such-package >=1, here not installed; needs nor-this, here not installed")
+        self.assertIn("needs python <3, here 3.", _versions.unmet({"python": "<3"}))
+
+    def test_other_conditions_are_refused_installed_or_not(self):
+        for wanted in ("~=1.0", ">=1.0rc1", "1.0", "==0.11.*", "=>1", ">=1;<2"):
+            with self.assertRaisesRegex(ValueError, "^requires no-such-package '.*': use >=, <=, ==, "):
+                _stated(requires={"no-such-package": wanted})
+
+    def test_a_variant_is_asked_nothing_without_them(self):
+        asked = {"params": {}, "device": None}
+        lookup = mock.Mock(side_effect=ImportError)
+        absent = _stated(requires={"no-such-package": ""}, choose=lookup, unsupported=lookup, help="its idea")
+        self.assertEqual(absent.help, "unsupported, needs no-such-package, here not installed: its idea")
+        self.assertIn("unsupported", _bridge.Host._stated(absent, "f")["has"])
+        side = _bridge.VariantSide(None, absent)
+        self.assertEqual(side.unsupported(0, None, asked), "needs no-such-package, here not installed")
+        lookup.assert_not_called()
+        there = _stated(requires={"python": ">=3"}, help="its idea")
+        self.assertEqual((there.help, _bridge.Host._stated(there, "f")["has"]), ("its idea", []))
 
 
 def _stated(**stated):
