@@ -129,6 +129,11 @@ InProcess::Timing InProcess::open_timer(const std::string& asked) const {
   return timing;
 }
 
+void InProcess::watch() {
+  const std::string why = keep_cupti();
+  if (!why.empty()) throw TimerBusy("CUPTI cannot watch here: " + why);
+}
+
 json InProcess::bench(const json& question, moegate_launch launch, void* user) {
   open_device(reinterpret_cast<void*>(question.at("stream").get<uintptr_t>()));
   const Case c = case_of(question);

@@ -38,6 +38,9 @@ class InProcess {
   InProcess(const InProcess&) = delete;
   InProcess& operator=(const InProcess&) = delete;
 
+  /// Of the process: from now on code is known, and CUPTI nobody else's (keep_cupti()). Throws
+  /// TimerBusy.
+  static void watch();
   /// Verifies, and unless {"timed": false} measures. Throws Error for what cannot be measured here.
   nlohmann::json bench(const nlohmann::json& question, moegate_launch launch, void* user);
   /// Of the inputs as they are now: {"hashes": […]}, 0 where there is nothing to look at.

@@ -58,7 +58,11 @@ const char* moegate_ask(moegate_session* session, const char* what, const char* 
     const std::string asked = what;
     if (asked == "hash") return session->in_process.hash(json::parse(question));
     if (asked == "bench") return session->in_process.bench(json::parse(question), launch, user);
-    moegate::usage_error("moegate_ask: '{}'; ask for bench or hash", asked);
+    if (asked == "watch") {
+      moegate::InProcess::watch();
+      return json::object();
+    }
+    moegate::usage_error("moegate_ask: '{}'; ask for bench, hash or watch", asked);
   });
   session->answer = answer.dump(-1, ' ', false, json::error_handler_t::replace);
   return session->answer.c_str();

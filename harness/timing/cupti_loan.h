@@ -23,4 +23,9 @@ class CuptiLoan {
   std::string why_;
 };
 
+/// Keeps the subscription from now on, as long as the process lives: loans then know the machine
+/// code of every module that is loaded, and no other tool gets CUPTI. Returns why it cannot; empty:
+/// it does, or there is no GPU.
+std::string keep_cupti();
+
 }  // namespace moegate

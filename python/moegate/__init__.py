@@ -43,12 +43,13 @@ __all__ = [
     "results",
     "uniform",
     "variant",
+    "watch",
 ]
 
 
 def __getattr__(name):
     """What measures here is imported when it is asked for: workers and a pytest without the fixture need none of it."""
-    if name not in ("TimerBusy", "Timing", "Wrong", "bench"):
+    if name not in ("TimerBusy", "Timing", "Wrong", "bench", "watch"):
         raise AttributeError(f"module 'moegate' has no attribute '{name}'")
     from moegate import _bench
 

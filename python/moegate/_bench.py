@@ -30,7 +30,7 @@ class Wrong(Exception):
 
 
 class TimerBusy(RuntimeError):
-    """timer="cupti", and another tool holds CUPTI."""
+    """CUPTI was asked for by timer="cupti" or watch(), and another tool holds it."""
 
 
 @dataclasses.dataclass
@@ -241,6 +241,19 @@ def _call_first(function, session, question):
     for tensor, old, new in zip(question["inputs"], before["hashes"], session.ask("hash", question)["hashes"]):
         if old != new:
             raise Wrong(f"changed its {tensor['name']}; name it in outputs=, or leave it as it is")
+
+
+def watch():
+    """Keeps CUPTI as long as this process lives: `Timing.code` of launch="graph" is then known where all of its kernels
+    come from modules that are loaded from now on. Call it before the first CUDA call, torch's too. torch.profiler
+    and other tools see nothing of the GPU in such a process. Without a GPU it does nothing.
+
+    Raises TimerBusy where CUPTI cannot be had, and ImportError without libmoegate.so."""
+    session = Session({"device": "host"})
+    answer = session.ask("watch", {})
+    session.close()
+    if "error" in answer:
+        raise (TimerBusy if answer["busy"] else RuntimeError)(answer["error"])
 
 
 _warned = set()

@@ -5,6 +5,7 @@
 """
 
 import contextlib
+import importlib.util
 import os
 import pathlib
 import signal
@@ -220,6 +221,47 @@ class Resources(unittest.TestCase):
         after = held()
         self.assertEqual(after[:2], (descriptors, threads))
         self.assertLess(after[2] - kib, 4096)
+
+
+class Watching(unittest.TestCase):
+    """watch() lasts as long as the process: each of these has one of its own."""
+
+    def said(self, script, **environment):
+        path = str(pathlib.Path(moegate.__file__).parents[1])
+        told = subprocess.run(
+            [sys.executable, "-B", "-c", script],
+            env={**os.environ, "PYTHONPATH": path, **environment},
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(told.returncode, 0, told.stderr)
+        return told.stdout.strip()
+
+    def test_without_a_gpu_it_does_nothing(self):
+        script = "import moegate; print(moegate.watch(), moegate.watch(), moegate.bench(len, [], budget_s=0.05).timer)"
+        self.assertEqual(self.said(script, CUDA_VISIBLE_DEVICES=""), "None None clock")
+
+    def test_what_the_library_says_is_raised(self):
+        for answer, kind in (({"error": "held", "busy": True}, moegate.TimerBusy), ({"error": "held"}, RuntimeError)):
+            with unittest.mock.patch.object(_bench.Session, "ask", return_value={"busy": False, **answer}):
+                with self.assertRaisesRegex(kind, "^held$"):
+                    moegate.watch()
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "this Python has no torch")
+    def test_the_code_of_a_graph_is_known(self):
+        script = (
+            "import torch, moegate\n"
+            "if torch.cuda.is_available():\n"
+            "    {}\n"
+            "    x = torch.ones(4096, device='cuda')\n"
+            "    timed = lambda: moegate.bench(torch.neg, x, launch='graph', timer='cupti', budget_s=0.1)\n"
+            "    print('codes', timed().code, timed().code)\n"
+        )
+        watched = self.said(script.format("moegate.watch()")).split()
+        if not watched:
+            self.skipTest("torch sees no GPU")
+        self.assertEqual((len(watched), len(set(watched))), (3, 2), watched)
+        self.assertEqual(self.said(script.format("pass")), "codes", "the control: loaded before, and so unknown")
 
 
 class Library(unittest.TestCase):

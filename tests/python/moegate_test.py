@@ -22,7 +22,7 @@ class Contract(unittest.TestCase):
 
     def test_these_names_are_offered(self):
         names = "Choice Cost Input Operator Output Param TimerBusy Timing Tolerance Wrong bench decode e4m3_normal encode "\
-            "int4_normal results uniform variant"
+            "int4_normal results uniform variant watch"
         self.assertEqual(moegate.__all__, names.split())
 
     def test_a_variant_states_these(self):

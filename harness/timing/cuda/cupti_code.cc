@@ -28,6 +28,7 @@ struct State : CuptiLib {
   MOEGATE_CUPTI_FUNCTION(cuptiEnableCallback)
   CUpti_SubscriberHandle subscriber = nullptr;
   bool keep_cubins = false;
+  std::atomic<bool> for_good{false};
 
   std::mutex mutex;  // callbacks come from any thread
   std::map<std::string, std::set<uint64_t>> codes;
@@ -61,6 +62,7 @@ void CUPTIAPI module_loaded(void*, CUpti_CallbackDomain, CUpti_CallbackId, const
 
 bool CuptiCode::watch(bool keep_cubins) noexcept {
   State& s = state();
+  if (s.for_good && watching) return true;
   s.keep_cubins = keep_cubins;
   if (!s.why().empty() ||
       s.cuptiSubscribe(&s.subscriber, module_loaded, nullptr) != CUPTI_SUCCESS) {
@@ -74,8 +76,14 @@ bool CuptiCode::watch(bool keep_cubins) noexcept {
   return watching;
 }
 
+bool CuptiCode::watch_for_good() noexcept {
+  state().for_good = watching || watch();
+  return watching;
+}
+
 void CuptiCode::stop() noexcept {
   State& s = state();
+  if (s.for_good) return;
   if (s.subscriber) s.cuptiUnsubscribe(s.subscriber);
   s.subscriber = nullptr;
   watching = false;

@@ -18,6 +18,8 @@ class CuptiCode {
   /// subscriber (another tool is one), no kernel is ever known, and timing goes on.
   /// `keep_cubins` keeps a copy of every module for cubins(). Returns whether it watches.
   static bool watch(bool keep_cubins = false) noexcept;
+  /// The same, and no stop() ends it.
+  static bool watch_for_good() noexcept;
   /// Gives the subscription back.
   static void stop() noexcept;
   /// Hash of a kernel's code by its mangled name, over all modules that have one of that name

@@ -246,13 +246,18 @@ std::string clock_fault() {
 
 std::atomic<bool> lent{false};  // to a guest, whose CuptiLoan lives
 
+/// Why CuptiCode watches nothing.
+std::string why_unwatched() {
+  const std::string missing = CuptiLib().why();
+  if (!missing.empty()) return missing;
+  return "CUPTI serves one tool at a time, and another one holds it (torch.profiler since its "
+         "first use, Nsight, a debugger)";
+}
+
 std::string take_loan(int ordinal) {
   std::string why = other_profiler();
   if (!why.empty()) return why;
-  if (!CuptiCode::watch()) {
-    return "CUPTI serves one tool at a time, and another one holds it (torch.profiler since its "
-           "first use, Nsight, a debugger)";
-  }
+  if (!CuptiCode::watch()) return why_unwatched();
   why = CuptiLog::open_as_guest();
   if (why.empty()) {
     MOEGATE_CUDA_CHECK(cudaSetDevice(ordinal));
@@ -295,6 +300,13 @@ std::string prepare_once(int ordinal) {
 std::string prepare_cupti(int ordinal) {
   static const std::string why = prepare_once(ordinal);
   return why;
+}
+
+std::string keep_cupti() {
+  if (cuda_devices(nullptr).empty()) return "";
+  const std::string why = other_profiler();
+  if (!why.empty()) return why;
+  return CuptiCode::watch_for_good() ? "" : why_unwatched();
 }
 
 CuptiLoan::CuptiLoan(int ordinal) {

@@ -19,6 +19,10 @@ std::optional<LoadedModules> loaded_modules() {
 CuptiLoan::CuptiLoan(int) : why_(kNoCuda) {}
 CuptiLoan::~CuptiLoan() = default;
 
+std::string keep_cupti() {
+  return "";
+}
+
 std::unique_ptr<Timer> make_cupti_timer(Device&) {
   refuse_cuda("no CUPTI timer");
 }
