@@ -267,8 +267,8 @@ std::string bless_resources(const ResourceFile& now, const std::vector<ResourceC
                    .git_sha = blessing.git_sha,
                    .reason = blessing.reason,
                    .program = blessing.program});
-  std::string said = fmt::format("{}: {} lines, {} kernels changed by {} ({})\n", path.string(),
-                                 now.rows.size(), changes.size(), id, kind);
+  std::string said = fmt::format("{}: {} lines, {} changed by {} ({})\n", path.string(),
+                                 now.rows.size() + now.modules.size(), changes.size(), id, kind);
   for (const ResourceChange& change : changes) {
     if (!before.empty()) said += line_of(change);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/baseline/resource_ratchet.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -22,6 +22,8 @@ constexpr const char* kResourceColumns =
     "#file\tkernel\tregisters\tlocal_bytes\tstatic_shared\tthreads\tdynamic_shared\tblocks_per_sm";
 constexpr const char* kUnknownText = "-";
 constexpr size_t kResourceFields = 8;
+constexpr const char* kModules = "modules";  // begins a line of them
+constexpr size_t kModuleFields = 6;
 
 int read_count(const TextPlace& place, const std::string& text) {
   const auto count = parse_number<int>(text);
@@ -40,10 +42,23 @@ std::string known_text(const std::optional<T>& value) {
   return value ? std::to_string(*value) : kUnknownText;
 }
 
-ResourceRow read_row(const TextPlace& place, const std::string& text) {
-  std::vector<std::string> f;
-  std::istringstream in(text);
-  for (std::string field; std::getline(in, field, '\t');) f.push_back(field);
+std::vector<std::string> between_tabs(const std::string& line) {
+  std::vector<std::string> fields;
+  std::istringstream in(line);
+  for (std::string field; std::getline(in, field, '\t');) fields.push_back(field);
+  return fields;
+}
+
+ModuleRow read_modules(const TextPlace& place, const std::vector<std::string>& f) {
+  if (f.size() != kModuleFields || std::ranges::count(f, "") > 0) {
+    place.fail("is not 'modules', suite, variant, cases, modules, compiler between tabs");
+  }
+  ModuleRow row{f[1], f[2], read_count(place, f[3]), read_count(place, f[4]), f[5]};
+  if (row.compiler == kUnknownText) row.compiler.clear();
+  return row;
+}
+
+ResourceRow read_row(const TextPlace& place, const std::vector<std::string>& f) {
   if (f.size() != kResourceFields || f[0].empty() || f[1].empty()) {
     place.fail("has {} fields between tabs, not the {} of '{}'", f.size(), kResourceFields,
                kResourceColumns);
@@ -97,7 +112,15 @@ ResourceFile read_resources(const std::filesystem::path& path) {
     if (place.line == 3 && text != kResourceColumns)
       place.fail("'{}' stands where '{}' belongs", text, kResourceColumns);
     if (place.line <= 3) continue;
-    const ResourceRow row = read_row(place, text);
+    const std::vector<std::string> fields = between_tabs(text);
+    if (!fields.empty() && fields[0] == kModules) {
+      file.modules.push_back(read_modules(place, fields));
+      if (!seen.insert({kModules, fields[1], fields[2], ""}).second) {
+        place.fail("'{}' of {} is given twice", fields[2], fields[1]);
+      }
+      continue;
+    }
+    const ResourceRow row = read_row(place, fields);
     if (!seen.insert({row.kernel.file, row.kernel.kernel, known_text(row.shape.threads),
                       known_text(row.shape.dynamic_shared)})
              .second) {
@@ -118,6 +141,10 @@ std::string format_resources(const ResourceFile& file) {
     text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", k.file, k.kernel, k.registers,
                         k.local_bytes, k.static_shared, known_text(row.shape.threads),
                         known_text(row.shape.dynamic_shared), known_text(row.blocks_per_sm));
+  }
+  for (const ModuleRow& row : file.modules) {
+    text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", kModules, row.suite, row.variant, row.cases,
+                        row.modules, row.compiler.empty() ? kUnknownText : row.compiler);
   }
   return text;
 }
@@ -222,20 +249,25 @@ void compare_kernel(const std::vector<ResourceRow>& before, const KernelResource
   if (!better.empty()) changes.push_back({Kind::better, now.file, now.kernel, better});
 }
 
-std::string first_line(const std::vector<ResourceChange>& changes, Exit exit, size_t kernels,
-                       const std::filesystem::path& path) {
+/// As it is said of a version of ptxas alone, and of what is named.
+std::string name_of_compiler(const std::string& compiler) {
+  if (compiler.empty()) return "a compiler of unknown version";
+  return compiler.find(' ') == std::string::npos ? "ptxas " + compiler : compiler;
+}
+
+std::string first_line(const std::vector<ResourceChange>& changes, Exit exit,
+                       const std::string& judged, const std::filesystem::path& path) {
   if (exit == Exit::ok) {
-    return fmt::format("PASS: {} kernels use the resources that {} lists\n", kernels,
-                       path.string());
+    return fmt::format("PASS: {} with the resources that {} lists\n", judged, path.string());
   }
   std::string changed;
   for (const Kind kind : {Kind::worse, Kind::better, Kind::added, Kind::removed}) {
     const auto n = std::ranges::count(changes, kind, &ResourceChange::kind);
     if (n > 0) changed += fmt::format("{}{} {}", changed.empty() ? "" : ", ", n, name_of(kind));
   }
-  return fmt::format("{} (exit {}): {} of {} kernels against {}\n",
+  return fmt::format("{} (exit {}): {} of {} against {}\n",
                      exit == Exit::inconclusive ? "UNDECIDED" : "FAIL", static_cast<int>(exit),
-                     changed, kernels, path.string());
+                     changed, judged, path.string());
 }
 
 }  // namespace
@@ -292,23 +324,56 @@ std::vector<ResourceChange> changes_of(const ResourceFile& before,
   return changes;
 }
 
-ResourceVerdict verdict_of(std::vector<ResourceChange> changes, const ResourceFile& before,
-                           const std::string& compiler, size_t kernels,
+std::vector<ResourceChange> changes_of(const std::vector<ModuleRow>& before,
+                                       const std::vector<ModuleRow>& now) {
+  const auto find = [](const std::vector<ModuleRow>& rows, const ModuleRow& row) {
+    return std::ranges::find_if(rows, [&](const ModuleRow& other) {
+      return other.suite == row.suite && other.variant == row.variant;
+    });
+  };
+  std::vector<ResourceChange> changes;
+  for (const ModuleRow& row : now) {
+    const auto old = find(before, row);
+    const std::string cases = count_of(static_cast<size_t>(row.cases), "case");
+    if (old == before.end() || old->cases != row.cases) {
+      std::string what = fmt::format("modules {} in {}", row.modules, cases);
+      if (old != before.end()) what += fmt::format("; the file counts {} cases", old->cases);
+      changes.push_back({Kind::added, row.suite, row.variant, what});
+    } else if (old->modules != row.modules) {
+      changes.push_back({row.modules > old->modules ? Kind::worse : Kind::better, row.suite,
+                         row.variant,
+                         fmt::format("modules {} -> {} in {}", old->modules, row.modules, cases)});
+    }
+  }
+  for (const ModuleRow& row : before) {
+    if (find(now, row) != now.end()) continue;
+    changes.push_back({Kind::removed, row.suite, row.variant, "the run does not have it"});
+  }
+  return changes;
+}
+
+std::string compilers_of(const std::vector<ModuleRow>& rows) {
+  std::set<std::string> all;
+  for (const ModuleRow& row : rows) {
+    if (!row.compiler.empty()) all.insert(row.compiler);
+  }
+  return fmt::format("{}", fmt::join(all, "; "));
+}
+
+ResourceVerdict verdict_of(std::vector<ResourceChange> changes, const std::string& known_compiler,
+                           const std::string& compiler, const std::string& judged,
                            const std::filesystem::path& path) {
   std::ranges::stable_sort(changes, {}, &ResourceChange::kind);  // the worst first
-  const bool other = compiler != before.compiler;
+  const bool other = compiler != known_compiler;
   Exit exit = Exit::ok;
   if (!changes.empty()) exit = changes[0].kind == Kind::worse ? Exit::latency : Exit::coverage;
   if (!changes.empty() && other) exit = Exit::inconclusive;
 
-  std::string text = first_line(changes, exit, kernels, path);
+  std::string text = first_line(changes, exit, judged, path);
   for (const ResourceChange& change : changes) text += line_of(change);
   if (other) {
-    text += fmt::format(
-        "the program was made by ptxas {}, the file of one by {}: what changed may be the "
-        "compiler's\n",
-        compiler.empty() ? "of an unknown version" : compiler,
-        before.compiler.empty() ? "an unknown version" : before.compiler);
+    text += fmt::format("made by {}, the file's by {}: what changed may be the compiler's\n",
+                        name_of_compiler(compiler), name_of_compiler(known_compiler));
   }
   if (exit != Exit::ok) {
     text +=

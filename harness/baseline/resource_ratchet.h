@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program's kernels take of an SM, against what was blessed: without a GPU, so before
-// anything is measured. Both ways: what got better has to be blessed, too, or the next loss of it
-// would pass.
+// anything is measured; and how many modules files of Python load, as runs counted them. Both ways:
+// what got better has to be blessed, too, or the next loss of it would pass.
 #pragma once
 
 #include <filesystem>
@@ -25,7 +25,9 @@ namespace moegate {
 //
 // with a tab between fields. The shape is that of launches on a GPU, since no compiler knows it;
 // "-" where no run launched the kernel. Threads are then those that __launch_bounds__ allows, and
-// the blocks are an upper bound.
+// the blocks are an upper bound. After these a line for each suite and variant of a file of Python:
+//
+//   modules deepseek-r1 triton_rows 17 6 triton 3.5.1, ptxas 12.8.93
 
 /// How a kernel is launched, as far as it counts here.
 struct LaunchShape {
@@ -40,9 +42,18 @@ struct ResourceRow {
   std::optional<int> blocks_per_sm;
 };
 
+/// How many modules of machine code the first launches of a suite's cases load. It does not depend
+/// on what the compiler's caches hold, nor on time.
+struct ModuleRow {
+  std::string suite, variant;
+  int cases = 0, modules = 0;
+  std::string compiler;  // "triton 3.5.1, ptxas 12.8.93"; empty: unknown
+};
+
 struct ResourceFile {
-  std::string klass, compiler;    // device class; version of ptxas
-  std::vector<ResourceRow> rows;  // by file, kernel, shape
+  std::string klass, compiler;          // device class; version of ptxas
+  std::vector<ResourceRow> rows;        // by file, kernel, shape
+  std::vector<ModuleRow> modules = {};  // by suite, variant
 };
 
 /// Blocks per SM of a kernel in a shape, on devices of a compute capability; nothing where threads
@@ -66,8 +77,8 @@ std::vector<ResourceRow> in_shapes(const std::vector<KernelResources>& kernels,
 struct ResourceChange {
   enum class Kind { worse, better, added, removed };
   Kind kind;
-  std::string file, kernel;
-  std::string what;  // "local memory 0 -> 24 B/thread (spills, indexed arrays or calls)"
+  std::string file, kernel;  // of modules: suite, variant
+  std::string what;          // "local memory 0 -> 24 B/thread (spills, indexed arrays or calls)"
 };
 const char* name_of(ResourceChange::Kind kind);
 /// For people, indented.
@@ -79,6 +90,13 @@ std::string line_of(const ResourceChange& change);
 std::vector<ResourceChange> changes_of(const ResourceFile& before,
                                        const std::vector<KernelResources>& kernels, int arch);
 
+/// The same of modules. Where the number of cases is another one, the file lacks the row.
+std::vector<ResourceChange> changes_of(const std::vector<ModuleRow>& before,
+                                       const std::vector<ModuleRow>& now);
+
+/// All of them, each once: "triton 3.5.1, ptxas 12.8.93".
+std::string compilers_of(const std::vector<ModuleRow>& rows);
+
 struct ResourceVerdict {
   Exit exit;
   std::string text;  // the first line says how it went, then a line each; ends in a line end
@@ -86,9 +104,10 @@ struct ResourceVerdict {
 
 /// Worse is Exit::latency; else whatever else changed is Exit::coverage, since the file then lacks
 /// what the program has. Where another compiler made the program, what changed may be the
-/// compiler's: Exit::inconclusive. `path` and `kernels` are for the text.
-ResourceVerdict verdict_of(std::vector<ResourceChange> changes, const ResourceFile& before,
-                           const std::string& compiler, size_t kernels,
+/// compiler's: Exit::inconclusive. `known_compiler` is the file's; `path` and `judged` ("2
+/// kernels") are for the text.
+ResourceVerdict verdict_of(std::vector<ResourceChange> changes, const std::string& known_compiler,
+                           const std::string& compiler, const std::string& judged,
                            const std::filesystem::path& path);
 
 }  // namespace moegate

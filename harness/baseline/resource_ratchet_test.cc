@@ -5,6 +5,7 @@
 
 #include "harness/base/files.h"
 #include "harness/base/test_fixture.h"
+#include "harness/base/text.h"
 #include "harness/baseline/baseline.h"
 #include "harness/baseline/bless.h"
 
@@ -125,7 +126,8 @@ TEST(ResourceRatchet, ShapesStayUntilARunGivesOthers) {
 TEST(ResourceRatchet, ExitCodesAndFirstLines) {
   const auto verdict = [](const std::vector<KernelResources>& now, const char* compiler) {
     const ResourceFile before = blessed(128, 8);
-    return verdict_of(changes_of(before, now, kSm90), before, compiler, now.size(), "r.tsv");
+    return verdict_of(changes_of(before, now, kSm90), before.compiler, compiler,
+                      count_of(now.size(), "kernel"), "r.tsv");
   };
   EXPECT_EQ(verdict({kernel_taking(128, 8)}, "13.0.88").exit, Exit::ok);
   EXPECT_EQ(verdict({kernel_taking(128, 8)}, "13.1.1").exit, Exit::ok);
@@ -136,10 +138,33 @@ TEST(ResourceRatchet, ExitCodesAndFirstLines) {
   EXPECT_EQ(worse.exit, Exit::latency);
   EXPECT_EQ(
       worse.text,
-      "FAIL (exit 10): 1 worse of 1 kernels against r.tsv\n"
+      "FAIL (exit 10): 1 worse of 1 kernel against r.tsv\n"
       "  worse: kernels/a/a.cu tile_kernel<64>: local memory 8 -> 16 B/thread (spills, "
       "indexed arrays or calls)\n"
       "if you want these changes, `moegate bless --resources --reason '...'` updates the file\n");
+}
+
+TEST(ResourceRatchet, ModulesMayNotBecomeMore) {
+  const std::vector<ModuleRow> before = {{"s", "v", 17, 6, "triton 3.5.1"}, {"s", "w", 17, 1, ""}};
+  const auto said = [&](std::vector<ModuleRow> now, const std::string& compiler) {
+    for (ModuleRow& row : now) row.compiler = compiler;
+    const ResourceVerdict verdict = verdict_of(changes_of(before, now), compilers_of(before),
+                                               compilers_of(now), "2 variants", "r.tsv");
+    return std::pair(verdict.exit, verdict.text);
+  };
+  EXPECT_EQ(said(before, "triton 3.5.1").first, Exit::ok);
+  const auto more = said({{"s", "v", 17, 9, ""}, before[1]}, "triton 3.5.1");
+  EXPECT_EQ(more.first, Exit::latency);
+  EXPECT_NE(more.second.find("  worse: s v: modules 6 -> 9 in 17 cases\n"), std::string::npos)
+      << more.second;
+  const auto other = said({{"s", "v", 17, 9, ""}, before[1]}, "triton 3.6.0");
+  EXPECT_EQ(other.first, Exit::inconclusive);
+  EXPECT_NE(other.second.find("made by triton 3.6.0, the file's by triton 3.5.1"),
+            std::string::npos)
+      << other.second;
+  EXPECT_EQ(said({{"s", "v", 17, 5, ""}, before[1]}, "triton 3.5.1").first, Exit::coverage);
+  EXPECT_EQ(said({{"s", "v", 16, 6, ""}, before[1]}, "triton 3.5.1").first, Exit::coverage);
+  EXPECT_EQ(said({before[0]}, "triton 3.5.1").first, Exit::coverage);
 }
 
 class ResourceFileTest : public ::testing::Test {
@@ -166,12 +191,15 @@ TEST_F(ResourceFileTest, WrittenAndReadItIsTheSame) {
   KernelResources unbounded = kernel_taking(40, 8);
   unbounded.max_threads = 0;
   unbounded.kernel = "plain";
-  const ResourceFile file = file_of({kernel_taking(128), unbounded}, {});
+  ResourceFile file = file_of({kernel_taking(128), unbounded}, {});
+  file.modules = {{"s", "v", 17, 6, "triton 3.5.1"}, {"s", "w", 1, 0, ""}};
   const fs::path path = folder_ / "r.tsv";
   write_file_atomically(path, format_resources(file));
   const ResourceFile again = read_resources(path);
   EXPECT_EQ(format_resources(again), format_resources(file));
   EXPECT_EQ(again.compiler, "13.0.88");
+  ASSERT_EQ(again.modules.size(), 2u);
+  EXPECT_EQ(again.modules[1].compiler, "");
   EXPECT_EQ(again.rows.at(1).shape, LaunchShape{});
   EXPECT_TRUE(changes_of(again, {kernel_taking(128), unbounded}, kSm90).empty());
 }
@@ -191,6 +219,10 @@ TEST_F(ResourceFileTest, WhatItDoesNotKnowIsRefusedByLine) {
   expect(good + "a\tb\n", "r.tsv:5: has 2 fields");
   expect(good + "a\tb\t1\t0\t0\t-1\t0\t1\n", "'-1'");
   expect(good + good.substr(good.find("kernels/")), "given twice");
+  const std::string modules = "modules\ts\tv\t17\t6\t-\n";
+  EXPECT_EQ(why(good + modules), "accepted");
+  expect(good + modules + modules, "'v' of s is given twice");
+  expect(good + "modules\ts\tv\t17\t6\n", "r.tsv:5: is not 'modules', suite");
 }
 
 TEST_F(ResourceFileTest, BlessingsAreInTheLedger) {

@@ -62,7 +62,7 @@ Flags gate_flags(GateCommand& command, std::optional<std::string>& baselines,
   Flags resources("Or the resources of kernels");
   resources.add(flag("resources", command.resources,
                      "compare with CLASS/resources.tsv; exit 10 if a kernel is worse, 13 if it "
-                     "changed otherwise"));
+                     "changed otherwise; of --module FILE.py the modules that a --run loaded"));
   resources.add(flag("program", kernels.program)).add(class_flag(kernels));
   resources.add(
       flag("variant", kernels.variant, "only kernels whose name, file or variant matches"));
@@ -92,10 +92,11 @@ std::optional<GateCommand> read_gate(const Args& args) {
     return std::nullopt;
   }
   if (command.resources) {
-    refuse_other_flags(given, {"resources", "program", "class", "variant", "module", "baselines"},
-                       "has no meaning beside --resources; leave it out");
+    refuse_other_flags(
+        given, {"resources", "program", "class", "variant", "module", "baselines", "run", "db"},
+        "has no meaning beside --resources; leave it out");
     command.of_kernels.modules = rules.kernels;
-    command.of_kernels.baselines = baselines;
+    command.of_kernels.take(given, command.db, command.run, baselines);
     return command;
   }
   refuse_flags(given, {"program", "class", "variant"}, "needs --resources");

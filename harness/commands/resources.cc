@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <map>
+#include <tuple>
 
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
@@ -13,6 +15,7 @@
 #include "harness/baseline/bless.h"
 #include "harness/baseline/find_baseline.h"
 #include "harness/campaign/program.h"
+#include "harness/commands/first_launches.h"
 #include "harness/commands/flags.h"
 #include "harness/kernel/choice.h"
 #include "harness/plugin/plugin.h"
@@ -42,6 +45,16 @@ std::string resources_program(const ResourcesCommand& command) {
   return command.modules.empty() ? fs::canonical(own_program()).string() : "";
 }
 
+bool is_python(const std::string& file) {
+  return file.ends_with(".py");
+}
+
+/// Whether all that is asked about are files of Python.
+bool of_python(const ResourcesCommand& command) {
+  return !command.program && !command.modules.empty() &&
+         std::ranges::all_of(command.modules, is_python);
+}
+
 GpuCode read_all_code(const ResourcesCommand& command) {
   std::vector<std::string> files = command.modules;
   if (const std::string program = resources_program(command); !program.empty())
@@ -49,10 +62,10 @@ GpuCode read_all_code(const ResourcesCommand& command) {
   GpuCode all;
   std::set<std::string> compilers;
   for (const std::string& file : files) {
-    if (file.ends_with(".py")) {
+    if (is_python(file)) {
       usage_error(
           "--module {}: kernels of Python are compiled where they run; see `moegate report "
-          "resources` of a run",
+          "resources` of a run; gate and bless take files of Python alone, with --run",
           file);
     }
     const GpuCode code = read_gpu_code(fs::path(file), command.arch());
@@ -69,9 +82,11 @@ struct LaunchedShapes {
   std::string runs;  // empty: none were asked
 };
 
-LaunchedShapes launched_shapes(const ResourcesCommand& command) {
-  LaunchedShapes launched;
-  if (command.runs.empty()) return launched;
+/// Visits (store, run) of all that are named, and returns their names; empty: none are.
+template <class Visit>
+std::string each_run(const ResourcesCommand& command, Visit visit) {
+  std::string runs;
+  if (command.runs.empty()) return runs;
   Store store = Store::open(command.db, Store::Mode::read);
   for (const std::string& name : command.runs) {
     const RunInfo info = store.run_info(store.find_run(name));
@@ -79,13 +94,69 @@ LaunchedShapes launched_shapes(const ResourcesCommand& command) {
       usage_error("{} has class '{}', not '{}'; see --class", describe(info), info.device.klass,
                   command.klass);
     }
-    launched.runs += (launched.runs.empty() ? "" : "; ") + describe(info);
-    for (const KernelRow& launch : launches_of(store, info.id)) {
+    runs += (runs.empty() ? "" : "; ") + describe(info);
+    visit(store, info.id);
+  }
+  return runs;
+}
+
+LaunchedShapes launched_shapes(const ResourcesCommand& command) {
+  LaunchedShapes launched;
+  launched.runs = each_run(command, [&](Store& store, int64_t run) {
+    for (const KernelRow& launch : launches_of(store, run)) {
       const auto threads = static_cast<int>(extent_size(launch.block));
       launched.shapes[launch.name].push_back({threads, launch.dynamic_shared});
     }
-  }
+  });
   return launched;
+}
+
+/// Triton, and what else compiled: "triton 3.5.1, ptxas 12.8.93".
+std::string compilers_of(const EnvironmentItems& environment) {
+  std::vector<std::string> found;
+  for (const EnvironmentItem& item : environment) {
+    const bool is_triton = item.kind == "package" && item.name == "triton";
+    if (is_triton || item.kind == "tool") found.push_back(item.name + " " + item.value);
+  }
+  return fmt::format("{}", fmt::join(found, ", "));
+}
+
+/// What the first launches of runs loaded, and which runs these are.
+struct LoadedRows {
+  std::vector<ModuleRow> rows;  // by suite, variant
+  std::string runs;
+};
+
+/// Of several runs the most.
+LoadedRows loaded_by_runs(const ResourcesCommand& command) {
+  if (command.runs.empty()) {
+    usage_error("kernels of Python are compiled where they run; name a run of them: --run latest");
+  }
+  std::map<std::pair<std::string, std::string>, ModuleRow> most;
+  LoadedRows loaded;
+  loaded.runs = each_run(command, [&](Store& store, int64_t run) {
+    const std::string compiler = compilers_of(store.environment(run));
+    for (const FirstLaunches& one : first_launches(store, run)) {
+      if (!one.modules) continue;
+      const ModuleRow row{one.suite, one.variant, one.cases, *one.modules, compiler};
+      const auto [old, fresh] = most.try_emplace({row.suite, row.variant}, row);
+      if (!fresh && old->second.modules < row.modules) old->second = row;
+    }
+  });
+  for (auto& [name, row] : most) loaded.rows.push_back(std::move(row));
+  if (!loaded.rows.empty()) return loaded;
+  give_up(Exit::environment,
+          "{}: no modules were counted; measure kernels of Python on a GPU, with timer cupti",
+          loaded.runs);
+}
+
+/// Of what was blessed, what suites of these rows have.
+std::vector<ModuleRow> of_same_suites(std::vector<ModuleRow> before,
+                                      const std::vector<ModuleRow>& now) {
+  std::erase_if(before, [&](const ModuleRow& row) {
+    return std::ranges::find(now, row.suite, &ModuleRow::suite) == now.end();
+  });
+  return before;
 }
 
 /// Names of variants by the file that defines them.
@@ -167,8 +238,8 @@ void check_class(const ResourcesCommand& command) {
       command.klass);
 }
 
-int bless_kernels(const ResourcesCommand& command, const GpuCode& code, const ResourceFile& now,
-                  const ResourceFile& before, const std::string& run) {
+int bless_changes(const ResourcesCommand& command, const ResourceFile& now,
+                  const std::vector<ResourceChange>& changes, const std::string& run) {
   ResourceBlessing blessing{.reason = command.reason, .author = author(), .run = run};
   if (const std::string program = resources_program(command); !program.empty()) {
     blessing.program =
@@ -177,9 +248,41 @@ int bless_kernels(const ResourcesCommand& command, const GpuCode& code, const Re
     const Provenance& p = provenance();
     if (!command.program) blessing.git_sha = p.git_sha + (p.dirty ? "+dirty" : "");
   }
-  fmt::print("{}", printable(bless_resources(now, changes_of(before, code.kernels, command.arch()),
-                                             command.folder(), blessing)));
+  fmt::print("{}", printable(bless_resources(now, changes, command.folder(), blessing)));
   return 0;
+}
+
+int check_modules(const ResourcesCommand& command) {
+  std::vector<ModuleRow> now = loaded_by_runs(command).rows;
+  std::vector<ModuleRow> before =
+      of_same_suites(blessed_resources(command.folder(), command.klass).modules, now);
+  const Pattern selected = compile_pattern("--variant", command.variant);
+  for (std::vector<ModuleRow>* rows : {&now, &before}) {
+    std::erase_if(*rows, [&](const ModuleRow& row) { return !selected.found_in(row.variant); });
+  }
+  if (now.empty() && before.empty())
+    give_up(Exit::coverage, "--variant '{}' matches no variant", command.variant);
+  const ResourceVerdict verdict =
+      verdict_of(changes_of(before, now), compilers_of(before), compilers_of(now),
+                 count_of(now.size(), "variant"), command.file());
+  fmt::print("{}", printable(verdict.text));
+  return static_cast<int>(verdict.exit);
+}
+
+/// Other lines stay: of kernels that are no Python's, and of suites that the runs do not have.
+int bless_modules(const ResourcesCommand& command) {
+  LoadedRows loaded = loaded_by_runs(command);
+  ResourceFile now = known_resources(command, true);
+  now.klass = command.klass;
+  const std::vector<ModuleRow> before = of_same_suites(now.modules, loaded.rows);
+  const std::vector<ResourceChange> changes = changes_of(before, loaded.rows);
+  std::erase_if(now.modules, [&](const ModuleRow& row) {
+    return std::ranges::find(loaded.rows, row.suite, &ModuleRow::suite) != loaded.rows.end();
+  });
+  std::ranges::move(loaded.rows, std::back_inserter(now.modules));
+  std::ranges::sort(now.modules, {},
+                    [](const ModuleRow& row) { return std::tie(row.suite, row.variant); });
+  return bless_changes(command, now, changes, loaded.runs);
 }
 
 }  // namespace
@@ -220,6 +323,10 @@ int list_resources(const ResourcesCommand& command) {
 }
 
 int check_resources(const ResourcesCommand& command) {
+  if (of_python(command)) return check_modules(command);
+  if (!command.runs.empty()) {
+    usage_error("--run and --db belong to files of Python (--module); leave them out");
+  }
   check_class(command);
   GpuCode code = read_all_code(command);
   ResourceFile before = blessed_resources(command.folder(), command.klass);
@@ -227,20 +334,23 @@ int check_resources(const ResourcesCommand& command) {
   select_kernels(selection, command.variant, code);
   std::erase_if(before.rows, [&](const ResourceRow& row) { return !selection.has(row.kernel); });
   const ResourceVerdict verdict =
-      verdict_of(changes_of(before, code.kernels, command.arch()), before, code.compiler,
-                 code.kernels.size(), command.file());
+      verdict_of(changes_of(before, code.kernels, command.arch()), before.compiler, code.compiler,
+                 count_of(code.kernels.size(), "kernel"), command.file());
   fmt::print("{}", printable(verdict.text));
   return static_cast<int>(verdict.exit);
 }
 
 int bless_resources_of(const ResourcesCommand& command) {
+  if (of_python(command)) return bless_modules(command);
   check_class(command);
   const GpuCode code = read_all_code(command);
   const LaunchedShapes launched = launched_shapes(command);
   const ResourceFile before = known_resources(command, true);
   const ResourceFile now{command.klass, code.compiler,
-                         in_shapes(code.kernels, launched.shapes, before, command.arch())};
-  return bless_kernels(command, code, now, before, launched.runs);
+                         in_shapes(code.kernels, launched.shapes, before, command.arch()),
+                         before.modules};
+  return bless_changes(command, now, changes_of(before, code.kernels, command.arch()),
+                       launched.runs);
 }
 
 }  // namespace moegate

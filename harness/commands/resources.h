@@ -35,7 +35,7 @@ struct ResourcesCommand {
 Flag class_flag(ResourcesCommand& command);
 
 /// Prints a row for each kernel. Each returns the exit code; throw Error(usage) for a class of
-/// devices that is not known.
+/// devices that is not known. Of files of Python `gate` and `bless` take what `runs` loaded.
 int list_resources(const ResourcesCommand& command);
 /// Compares with CLASS/resources.tsv: what is worse is exit 10, what else changed 13.
 int check_resources(const ResourcesCommand& command);

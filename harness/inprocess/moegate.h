@@ -18,8 +18,8 @@ int moegate_abi(void);
 /// session belongs to the thread that opened it.
 moegate_session* moegate_open(const char* options, const char** error);
 
-/// Does `what` ("bench", "hash", "watch"). The answer, {"error": …, "exit": …} where it failed, is valid
-/// until the session's next call.
+/// Does `what` ("bench", "hash", "watch"). The answer, {"error": …, "exit": …} where it failed, is
+/// valid until the session's next call.
 const char* moegate_ask(moegate_session* session, const char* what, const char* question,
                         moegate_launch launch, void* user);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels in Python end to end on the host, with nothing but numpy: verified, measured, judged and
 // reported as those in C++.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "harness/base/files.h"
@@ -286,6 +288,56 @@ TEST_F(PythonTest, WhatALaunchCompilesIsCounted) {
   EXPECT_EQ(
       moegate("report compile --db c.sqlite --format csv --columns variant,cases,Modules").out,
       "variant,cases,Modules\r\nother,3,\r\nplain,3,\r\n");
+}
+
+// Nobody counts modules on a host: the store is told what a GPU would have said.
+TEST_F(PythonTest, ModulesThatASuiteLoadsMayNotBecomeMore) {
+  write("sweep.suite", "op = doubled\n[d]\ntokens = 4, 8, 12\n");
+  const std::string of_run = " --resources --baselines b --db r.sqlite --module operator.py";
+  const auto store = [&](const std::string& sql) {
+    Database((folder_ / "r.sqlite").string(), SQLITE_OPEN_READWRITE).execute(sql);
+  };
+  const auto expect = [&](const std::string& verb, int exit, const std::string& part) {
+    const Outcome outcome = moegate(verb + of_run);
+    EXPECT_EQ(outcome.exit, exit) << outcome.out << outcome.err;
+    EXPECT_NE((outcome.out + outcome.err).find(part), std::string::npos)
+        << "no '" << part << "' in: " << outcome.out << outcome.err;
+  };
+  for (int run = 0; run < 2; ++run) {
+    ASSERT_EQ(moegate(std::string("run --suite ./sweep.suite --module operator.py --variant "
+                                  "'^(plain|other)$' --rounds 1 --db r.sqlite") +
+                      kQuick)
+                  .exit,
+              0);
+  }
+  expect("gate --run 1", 2, "not 'nvidia-h200'");
+  store("UPDATE device SET class = 'nvidia-h200'");
+  expect("gate --run 1", 21, "no modules were counted");
+  store(
+      "INSERT INTO metric_name (name, unit) VALUES ('modules', 'modules');"
+      "INSERT INTO metric_value (result_id, ordinal, metric_id, value)"
+      " SELECT result_id, -1, (SELECT max(metric_id) FROM metric_name), 1 FROM result");
+  expect("gate --run 1", 22, "there is no such file");
+  expect("bless --run 1 --reason 'a module a case'", 0, "2 lines");
+  EXPECT_NE(read("b/nvidia-h200/resources.tsv").find("\nmodules\tsweep\tother\t3\t3\t"),
+            std::string::npos)
+      << read("b/nvidia-h200/resources.tsv");
+  expect("gate --run 1", 0, "PASS: 2 variants");
+
+  const std::string more =
+      "UPDATE metric_value SET value = {} WHERE metric_id = (SELECT "
+      "max(metric_id) FROM metric_name) AND result_id = (SELECT "
+      "min(result_id) FROM result WHERE variant = 'other')";
+  store(fmt::format(fmt::runtime(more), 2));
+  expect("gate --run 1", 10, "worse: sweep other: modules 3 -> 4 in 3 cases");
+  expect("gate --run 1 --variant plain", 0, "PASS: 1 variant");
+  expect("gate --run 1 --variant none", 13, "matches no variant");
+  store(fmt::format(fmt::runtime(more), 0));
+  expect("gate --run 1", 13, "better: sweep other: modules 3 -> 2 in 3 cases");
+  store("DELETE FROM run_case WHERE case_id = 1");
+  expect("gate --run 1", 13, "the file counts 3 cases");
+  EXPECT_EQ(moegate("gate --baselines b --resources --run 1 --db r.sqlite").exit, 2);
+  EXPECT_EQ(moegate("gate --baselines b --resources --module operator.py").exit, 2);
 }
 
 TEST_F(PythonTest, AnOperatorHasControlsOfItsOwn) {

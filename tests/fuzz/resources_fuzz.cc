@@ -12,6 +12,7 @@ void resources(std::string_view bytes) {
   const ResourceFile again = read_resources(write_own_file("again.tsv", text));
   require(format_resources(again) == text, "another file once it is read");
   require(again.rows.size() == read.rows.size(), "another number of rows");
+  require(changes_of(read.modules, again.modules).empty(), "other modules");
   constexpr int kArch = 90;
   std::vector<KernelResources> kernels;
   for (const ResourceRow& row : again.rows) kernels.push_back(row.kernel);
