@@ -10,6 +10,7 @@
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/doctor_probes.h"
+#include "harness/commands/first_launches.h"
 #include "harness/commands/flags.h"
 #include "harness/commands/project.h"
 #include "harness/night/ab.h"
@@ -329,6 +330,7 @@ int cmd_ab(const Args& args) {
             ab.run.db);
   }
   GateReport report = report_of(store, ab.run.db, result, limits);
+  note_first_launches(store, result.base_run, result.head_run, report.result);
   report.exit = decide_exit(report.result, command->judging.fail_on, false);
   complete_for_why(compared, result);
   add_causes(store, {compared}, command->why, compared.head.plan.hello.device.backend, {},

@@ -7,6 +7,7 @@
 #include "harness/base/text.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/first_launches.h"
 #include "harness/commands/flags.h"
 #include "harness/commands/resources.h"
 #include "harness/judge/comparison.h"
@@ -138,6 +139,7 @@ int compare_runs(const GateCommand& command) {
   report.result.absent_shards = absent_shards(store, head);
   report.result.environment =
       changes_between(store.environment(base.id), store.environment(head.id));
+  note_first_launches(store, base.id, head.id, report.result);
   report.exit = decide_exit(report.result, command.judging.fail_on, false);
   report.run = head;
   report.db = command.db;

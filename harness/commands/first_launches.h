@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/judge/gate.h"
 #include "harness/store/store.h"
 
 namespace moegate {
@@ -21,5 +22,9 @@ struct FirstLaunches {
 
 /// By suite and variant; only variants that are compiled where they are launched.
 std::vector<FirstLaunches> first_launches(Store& store, int64_t run);
+
+/// Notes where a variant's modules differ in two runs, or its seconds more than doubled, by more
+/// than 5 s. Nothing fails by it.
+void note_first_launches(Store& store, int64_t base, int64_t head, GateResult& result);
 
 }  // namespace moegate

@@ -334,6 +334,11 @@ TEST_F(PythonTest, ModulesThatASuiteLoadsMayNotBecomeMore) {
   expect("gate --run 1 --variant none", 13, "matches no variant");
   store(fmt::format(fmt::runtime(more), 0));
   expect("gate --run 1", 13, "better: sweep other: modules 3 -> 2 in 3 cases");
+  const Outcome against = moegate("gate --against 1 --run 2 --db r.sqlite");
+  EXPECT_NE(against.out.find("First launches of other in sweep: modules 2 -> 3, "),
+            std::string::npos)
+      << against.out << against.err;
+  EXPECT_EQ(against.out.find("First launches of plain"), std::string::npos) << against.out;
   store("DELETE FROM run_case WHERE case_id = 1");
   expect("gate --run 1", 13, "the file counts 3 cases");
   EXPECT_EQ(moegate("gate --baselines b --resources --run 1 --db r.sqlite").exit, 2);
