@@ -15,6 +15,11 @@ namespace {
 constexpr double kTimesAsLong = 2;
 constexpr double kSecondsMore = 5;
 
+bool has_python(Store& store, int64_t run) {
+  const EnvironmentItems items = store.environment(run);
+  return std::ranges::find(items, "python", &EnvironmentItem::kind) != items.end();
+}
+
 /// "modules 6 -> 9, 12.1 -> 30.2 s"; empty where nothing differs.
 std::string difference(const FirstLaunches& base, const FirstLaunches& head) {
   if (base.cases != head.cases) return "";
@@ -42,6 +47,7 @@ std::vector<FirstLaunches> first_launches(Store& store, int64_t run) {
 }
 
 void note_first_launches(Store& store, int64_t base, int64_t head, GateResult& result) {
+  if (!has_python(store, base) || !has_python(store, head)) return;
   const std::vector<FirstLaunches> before = first_launches(store, base);
   for (const FirstLaunches& now : first_launches(store, head)) {
     const auto old = std::ranges::find_if(before, [&](const FirstLaunches& other) {
