@@ -24,7 +24,25 @@ __device__ inline uint32_t multiply_pair(uint32_t a, uint32_t b) {
 
 constexpr int kUnitCodes = 512;  // bytes, ahead of a unit's scales
 
-/// 14 instructions for a word. Scales are exact, so that weights are.
+/// A half of a register twice. Not a byte permutation: this one costs nothing, because the product
+/// that takes it chooses the half.
+__device__ inline uint32_t low_twice(uint32_t pair) {
+  uint32_t twice;
+  asm("{\n.reg .b16 low, high;\nmov.b32 {low, high}, %1;\nmov.b32 %0, {low, low};\n}\n"
+      : "=r"(twice)
+      : "r"(pair));
+  return twice;
+}
+__device__ inline uint32_t high_twice(uint32_t pair) {
+  uint32_t twice;
+  asm("{\n.reg .b16 low, high;\nmov.b32 {low, high}, %1;\nmov.b32 %0, {high, high};\n}\n"
+      : "=r"(twice)
+      : "r"(pair));
+  return twice;
+}
+
+/// 13 instructions for a word, seven of them logic, which has half of the rate. Scales are exact,
+/// so that weights are.
 struct Mxfp4 {
   using Scales = uint32_t;  // of rows g and g + 8 in the first 32 of K, then in the last
   static constexpr int kUnitBytes = kUnitCodes + 8 * static_cast<int>(sizeof(Scales));
@@ -38,29 +56,33 @@ struct Mxfp4 {
   /// 2^(byte - 127), else 2^(byte - 1), which bf16 has up to byte 128.
   template <bool kWide>
   __device__ static void scales_of(Scales scales, int half, uint32_t (&pairs)[2]) {
+    // As bf16, in the halves of a register: of the first 32 of K, and of the last.
+    const uint32_t rows[2] = {(scales << 7) & 0x7f807f80, (scales >> 1) & 0x7f807f80};
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const uint32_t kept = __byte_perm(scales, 0, 0x4040u + 0x0101u * (2 * half + i));
       if constexpr (kWide) {
+        const uint32_t kept = __byte_perm(scales, 0, 0x4440u + 2 * half + i);
         const uint32_t byte = (kept - kScaleOffset) & 0xffu;
         const uint32_t bits = byte == 0 ? 0x0040u : byte == 255 ? 0x7fffu : byte << 7;
         pairs[i] = bits * 0x00010001u;
       } else {
-        pairs[i] = kept << 7;
+        pairs[i] = half == 0 ? low_twice(rows[i]) : high_twice(rows[i]);
       }
     }
   }
 
   /// pack_weights() laid the bits so that three pairs take one shift and one mask each: as the
   /// exponent's lowest two bits and the fraction's highest they are value * 2^-126 (0.5 is
-  /// subnormal), which is exact. One factor makes the weight of it; two where one would overflow.
+  /// subnormal), which is exact. No four of such masks fit into 16 bits, so that the last pair takes
+  /// two of each. One factor makes the weight of it; two where one would overflow.
   template <bool kWide>
   __device__ static void decode(uint32_t word, const uint32_t (&scales)[2], uint32_t (&pairs)[4]) {
-    constexpr uint32_t kSign = 0x80008000, kCode = 0x81c081c0, k2To126 = 0x7e807e80;
+    constexpr uint32_t kCode = 0x81c081c0, kRest = 0x80c080c0, kBit = 0x01000100;
+    constexpr uint32_t k2To126 = 0x7e807e80;
     pairs[0] = word & kCode;
-    pairs[1] = (word << 3) & kCode;
-    pairs[2] = (word << 6) & kCode;
-    pairs[3] = ((word << 1) & kSign) | ((word >> 5) & 0x01000100) | ((word >> 4) & 0x00c000c0);
+    pairs[1] = (word << 4) & kCode;
+    pairs[2] = __funnelshift_l(word, word, 10) & kCode;
+    pairs[3] = ((word << 6) & kRest) | ((word >> 2) & kBit);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       if constexpr (kWide) pairs[i] = multiply_pair(pairs[i], k2To126);
@@ -100,8 +122,8 @@ struct Int4 {
   template <bool>
   __device__ static void scales_of(Scales scales, int half, uint32_t (&pairs)[2]) {
     const uint32_t both = word_of(scales, half);
-    pairs[0] = __byte_perm(both, 0, 0x1010);
-    pairs[1] = __byte_perm(both, 0, 0x3232);
+    pairs[0] = low_twice(both);
+    pairs[1] = high_twice(both);
   }
 
   /// q - 8. As the lowest bits of a bf16 that is 128, whose last bit is 1, a code is 128 + q.

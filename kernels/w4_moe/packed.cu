@@ -16,15 +16,24 @@ __device__ uint32_t code_at(const W4Args& args, int64_t expert, int row, int k) 
   return k % 2 == 0 ? both & 15 : both >> 4;
 }
 
-/// A code in the lower half of a word, where decode() expects it in pair `pair`.
-__device__ uint32_t placed(Mxfp4, uint32_t code, int pair) {
+/// A code where decode() expects it in half `half` of pair `pair`.
+__device__ uint32_t placed(Mxfp4, uint32_t code, int pair, int half) {
   const uint32_t sign = code >> 3, rest = code & 7;
-  if (pair < 3) return sign << (15 - 3 * pair) | rest << (6 - 3 * pair);
-  return sign << 14 | (rest >> 2) << 13 | (rest & 3) << 10;
+  const int at = 16 * half;
+  switch (pair) {
+    case 0:
+      return (sign << 15 | rest << 6) << at;
+    case 1:
+      return (sign << 11 | rest << 2) << at;
+    case 2:  // of the code in the other half, the sign apart
+      return sign << (5 + at) | rest << (28 - at);
+    default:
+      return (sign << 9 | (rest >> 2) << 10 | (rest & 3)) << at;
+  }
 }
 template <int kScales>
-__device__ uint32_t placed(Int4<kScales>, uint32_t code, int pair) {
-  return code << (4 * pair);
+__device__ uint32_t placed(Int4<kScales>, uint32_t code, int pair, int half) {
+  return code << (4 * pair + 16 * half);
 }
 
 /// The scale of an element, as it is stored; 0 beyond N and K.
@@ -77,8 +86,9 @@ __global__ void pack_kernel(W4Args args, uint8_t* to, int64_t words, uint32_t* i
   for (int pair = 0; pair < 4; ++pair) {
     const int row = weight_row(shape, panel, lane / 4 + pair % 2 * 8);
     const int first = k + pair / 2 * 8;
-    bits |= placed(W{}, code_at<W>(args, expert, row, first), pair);
-    bits |= placed(W{}, code_at<W>(args, expert, row, first + 1), pair) << 16;
+    for (int half = 0; half < 2; ++half) {
+      bits |= placed(W{}, code_at<W>(args, expert, row, first + half), pair, half);
+    }
   }
   auto* const of_unit = reinterpret_cast<uint32_t*>(to + at * W::kUnitBytes);
   of_unit[in_unit] = bits;
