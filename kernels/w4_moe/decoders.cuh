@@ -22,6 +22,13 @@ __device__ inline uint32_t multiply_pair(uint32_t a, uint32_t b) {
   return multiply_add_pair(a, b, 0x80008000);
 }
 
+/// a & b | c as one instruction. Of two constants the compiler would make two.
+__device__ inline uint32_t and_or(uint32_t a, uint32_t b, uint32_t c) {
+  uint32_t result;
+  asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+  return result;
+}
+
 constexpr int kUnitCodes = 512;  // bytes, ahead of a unit's scales
 
 /// A half of a register twice. Not a byte permutation: this one costs nothing, because the product
@@ -73,8 +80,8 @@ struct Mxfp4 {
 
   /// pack_weights() laid the bits so that three pairs take one shift and one mask each: as the
   /// exponent's lowest two bits and the fraction's highest they are value * 2^-126 (0.5 is
-  /// subnormal), which is exact. No four of such masks fit into 16 bits, so that the last pair takes
-  /// two of each. One factor makes the weight of it; two where one would overflow.
+  /// subnormal), which is exact. No four of such masks fit into 16 bits: the last pair takes two of
+  /// each. One factor makes the weight of it; two where one would overflow.
   template <bool kWide>
   __device__ static void decode(uint32_t word, const uint32_t (&scales)[2], uint32_t (&pairs)[4]) {
     constexpr uint32_t kCode = 0x81c081c0, kRest = 0x80c080c0, kBit = 0x01000100;
@@ -131,7 +138,7 @@ struct Int4 {
     constexpr uint32_t k128 = 0x43004300, k1 = 0x3f803f80, kMinus136 = 0xc308c308;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      pairs[i] = multiply_add_pair(((word >> (4 * i)) & 0x000f000f) | k128, k1, kMinus136);
+      pairs[i] = multiply_add_pair(and_or(word >> (4 * i), 0x000f000f, k128), k1, kMinus136);
     }
   }
   template <bool>
