@@ -15,11 +15,11 @@ class CudaW4Moe : public check::CudaVariants {
   }
 };
 
-// K: half a unit (one part without any), one and a half, eleven and a half, 45. N: a
+// K: half a unit (one part without any), one and a half, eleven and a half, 16, 45. N: a
 // panel and a rest, panels, a tile and a half, gpt-oss's.
 TEST_F(CudaW4Moe, VariantsAgreeWithTheTruth) {
   for (const char* block : {"8", "16", "32", "64", "128"}) {
-    for (const int k : {32, 96, 736, 2880}) {
+    for (const int k : {32, 96, 736, 1024, 2880}) {
       for (const int n : {38, 64, 192, 2880}) {
         expect_both_right({{"tokens", "7"}, {"block", block}}, k, n);
       }
@@ -57,6 +57,12 @@ TEST_F(CudaW4Moe, VariantsAgreeWhereBlocksFill) {
       expect_both_right(one_expert, 320, 208);
     }
   }
+}
+
+// Rows of two row blocks that do not fit in shared memory beside each other.
+TEST_F(CudaW4Moe, VariantsAgreeWhereRowsAreLong) {
+  expect_both_right({{"tokens", "257"}, {"block", "8"}, {"topk", "1"}, {"routing", "hot:1:1"}},
+                    7168, 208);
 }
 
 TEST_F(CudaW4Moe, VariantsAgreeAtTheEdges) {
