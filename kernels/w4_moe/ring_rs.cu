@@ -16,9 +16,9 @@
 // half of the issue slots. What the rest waits for is not shown yet. It is not the addresses of
 // copies (a third fewer instructions: 4 % less time) nor the fence behind them (without it 1 to 4 %
 // less). stream_mma is quicker up to 128 tokens.
+#include "kernels/cuda/wgmma_rs.cuh"
 #include "kernels/cuda/with_rows.cuh"
 #include "kernels/w4_moe/tile.cuh"
-#include "kernels/w4_moe/wgmma_rs.cuh"
 
 namespace moegate::w4_moe {
 namespace {

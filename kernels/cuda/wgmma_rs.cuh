@@ -5,9 +5,9 @@
 
 #include "kernels/cuda/wgmma.cuh"
 
-namespace moegate::w4_moe {
+namespace moegate::cuda {
 
-/// acc += a[64, 16] * b[Tokens, 16]^T. `b` as cuda::operand() has it. Registers of `a` and `acc`
+/// acc += a[64, 16] * b[Tokens, 16]^T. `b` as operand() has it. Registers of `a` and `acc`
 /// belong to the product until it was waited for.
 template <int Tokens>
 __device__ void multiply_rs(float (&acc)[Tokens / 2], const uint32_t (&a)[4], uint32_t b);
@@ -19,15 +19,15 @@ __device__ void multiply_rs(float (&acc)[Tokens / 2], const uint32_t (&a)[4], ui
 #define MOEGATE_NAMES_32                                                       \
   "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20," \
   "%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
-#define MOEGATE_MULTIPLY_RS(tokens, names, a0, a1, a2, a3, b_at, high_at, ...)                   \
-  template <>                                                                                    \
-  __device__ inline void multiply_rs<tokens>(float(&acc)[tokens / 2], const uint32_t(&a)[4],     \
-                                             uint32_t b) {                                       \
-    asm volatile("{\n.reg .b64 b;\nmov.b64 b, {%" #b_at ", %" #high_at                           \
-                 "};\nwgmma.mma_async.sync.aligned.m64n" #tokens "k16.f32.bf16.bf16 {" names     \
-                 "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, b, 1, 1, 1, 0;\n}\n"              \
-                 : __VA_ARGS__                                                                   \
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "n"(cuda::kOperandHigh)); \
+#define MOEGATE_MULTIPLY_RS(tokens, names, a0, a1, a2, a3, b_at, high_at, ...)               \
+  template <>                                                                                \
+  __device__ inline void multiply_rs<tokens>(float(&acc)[tokens / 2], const uint32_t(&a)[4], \
+                                             uint32_t b) {                                   \
+    asm volatile("{\n.reg .b64 b;\nmov.b64 b, {%" #b_at ", %" #high_at                       \
+                 "};\nwgmma.mma_async.sync.aligned.m64n" #tokens "k16.f32.bf16.bf16 {" names \
+                 "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, b, 1, 1, 1, 0;\n}\n"          \
+                 : __VA_ARGS__                                                               \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "n"(kOperandHigh));   \
   }
 MOEGATE_MULTIPLY_RS(8, "%0,%1,%2,%3", 4, 5, 6, 7, 8, 9, "+f"(acc[0]), "+f"(acc[1]), "+f"(acc[2]),
                     "+f"(acc[3]))
@@ -46,4 +46,4 @@ MOEGATE_MULTIPLY_RS(128,
 #undef MOEGATE_SUMS_32
 #undef MOEGATE_SUMS_8
 
-}  // namespace moegate::w4_moe
+}  // namespace moegate::cuda
