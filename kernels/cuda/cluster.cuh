@@ -74,6 +74,15 @@ __device__ inline void send(float4* slot, uint64_t* barrier, int rank, float4 va
       : "memory");
 }
 
+/// The same, to addresses in the other block (shared_address_of), which several stores share.
+__device__ inline void send(uint32_t to, uint32_t counter, float4 value) {
+  asm volatile(
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%2, %3, %4, %5}, "
+      "[%1];" ::"r"(to),
+      "r"(counter), "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w)
+      : "memory");
+}
+
 /// Waits until everything expected has come; what was sent is visible then. Not by wait_barrier(),
 /// whose parity is a register: with a constant other instructions come out.
 __device__ inline void wait_inbox(uint64_t* barrier) {

@@ -8,9 +8,9 @@
 
 namespace moegate::router_gemm {
 
-/// The two have the same bits.
+/// The two have the same bits. The first one takes packed_args(), the second one row_args().
 void launch_mma_cluster(const PackedArgs& packed, const Launch& where);
-void launch_tiles(const PackedArgs& packed, const Launch& where);
+void launch_tiles(const PackedArgs& rows, const Launch& where);
 
 /// Why mma_cluster does not take a case; empty: it does.
 std::string cluster_unsupported(const RouterGemmShape& shape);

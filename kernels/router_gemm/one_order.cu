@@ -7,10 +7,13 @@
 namespace moegate::router_gemm {
 namespace {
 
-constexpr int kFewTokens = 1024;
+constexpr int kFewTokens = 96;  // times 128 experts
 
+/// mma_cluster's time grows with tokens and experts from a wave of blocks on, that of tiles later.
 bool is_for_cluster(const RouterGemmShape& shape) {
-  return shape.tokens <= kFewTokens && cluster_unsupported(shape).empty();
+  constexpr int kExperts = 128;
+  const int64_t wide = (shape.experts + kExperts - 1) / kExperts;
+  return shape.tokens * wide <= kFewTokens && cluster_unsupported(shape).empty();
 }
 
 const Kernel<RouterGemm> kernel({
@@ -19,11 +22,13 @@ const Kernel<RouterGemm> kernel({
     .help = "mma_cluster for few tokens, tiles for many: the same sums",
     .launch =
         [](RouterGemm& problem, const Launch& where) {
-          const PackedArgs packed = packed_args(problem);
-          is_for_cluster(packed.args.shape) ? launch_mma_cluster(packed, where)
-                                            : launch_tiles(packed, where);
+          is_for_cluster(problem.shape) ? launch_mma_cluster(packed_args(problem), where)
+                                        : launch_tiles(row_args(problem), where);
         },
-    .prepare = pack_weights,
+    .prepare =
+        [](RouterGemm& problem, const Launch& where) {
+          is_for_cluster(problem.shape) ? pack_weights(problem, where) : pack_rows(problem, where);
+        },
     .unsupported = [](const Case& c,
                       const DeviceFacts&) { return mma_unsupported(RouterGemmShape::of(c)); },
     .path = [](const Case& c, const DeviceFacts&) -> std::string {

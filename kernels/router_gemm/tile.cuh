@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles of 128 experts by some tokens, by a block of eight warps: packed weights and rows of x
-// through a ring in shared memory, mma.sync (sm_80). Summed up in the order of parts.cuh, or all of
-// K in one chain.
+// through a ring in shared memory, mma.sync (sm_80). All of K is one chain.
 #pragma once
 
 #include "kernels/cuda/cuda_check.cuh"
@@ -23,12 +22,12 @@ constexpr int kPieces = kStageK / kPiece;  // of a line
 template <int kTokensOf>
 struct Tile {
   static constexpr int kTokens = kTokensOf;
-  static constexpr int kTokenWarps = kTokens == 128 ? 4 : 2, kExpertWarps = 8 / kTokenWarps;
+  static constexpr int kTokenWarps = 2, kExpertWarps = 8 / kTokenWarps;
   static constexpr int kExpertTiles = kExperts / kExpertWarps / kTileExperts;  // of a warp
   static constexpr int kTokenTiles = kTokens / kTokenWarps / kTileTokens;
   static constexpr int kStageBytes = (kExperts + kTokens) * kLineBytes;
   static constexpr size_t kSharedBytes = size_t{kStages} * kStageBytes;
-  static constexpr int kBlocksPerSm = kTokens == 128 ? 1 : 2;
+  static constexpr int kBlocksPerSm = 2;
 };
 
 /// Where a piece of a row of x lies in a stage: the same group of two rows, which eight lanes read
@@ -100,20 +99,6 @@ struct WarpSums {
       for (int j = 0; j < T::kTokenTiles; ++j) multiply_group(of[i][j], w[i], x[j]);
     }
   }
-  /// Adds the others to these, and makes them zero.
-  __device__ void take(WarpSums& others) {
-#pragma unroll
-    for (int i = 0; i < T::kExpertTiles; ++i) {
-#pragma unroll
-      for (int j = 0; j < T::kTokenTiles; ++j) {
-#pragma unroll
-        for (int n = 0; n < 4; ++n) {
-          of[i][j][n] += others.of[i][j][n];
-          others.of[i][j][n] = 0;
-        }
-      }
-    }
-  }
   /// `first_expert`, `first_token`: the warp's.
   __device__ void store(const RouterGemmArgs& args, int first_expert, int first_token) const {
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -139,8 +124,8 @@ struct WarpSums {
   }
 };
 
-/// Grid: tiles of experts, tiles of tokens. kInParts: in the order of parts.cuh.
-template <class T, bool kInParts>
+/// Grid: tiles of experts, tiles of tokens.
+template <class T>
 __global__ void __launch_bounds__(kThreads, T::kBlocksPerSm)
     tile_kernel(const __grid_constant__ PackedArgs packed) {
   extern __shared__ __align__(128) uint8_t shared[];
@@ -166,8 +151,7 @@ __global__ void __launch_bounds__(kThreads, T::kBlocksPerSm)
   const int warp_token = warp % T::kTokenWarps * (T::kTokenTiles * kTileTokens);
   const int experts = warp_expert * kLineBytes + lane * 16;
   const int tokens = (kExperts + warp_token + lane / 4) * kLineBytes;
-  WarpSums<T> part_sums, sums;
-  int part = 0, part_end = first_group(groups, 1);
+  WarpSums<T> sums;
   for (int stage = 0; stage < stages; ++stage) {
     asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 2) : "memory");
     __syncthreads();
@@ -177,25 +161,18 @@ __global__ void __launch_bounds__(kThreads, T::kBlocksPerSm)
     for (int i = 0; i < kStageGroups; ++i) {
       const int group = stage * kStageGroups + i;
       if (group >= groups) break;
-      if constexpr (kInParts) {
-        while (group == part_end) {
-          sums.take(part_sums);
-          part_end = first_group(groups, ++part + 1);
-        }
-      }
       // A warp's rows begin with an even one.
       const int piece = ((i * 4 + lane % 4) ^ (lane / 4 & 1) * 4) * 16;
-      part_sums.add_group(at + experts + i * kGroupBytes, at + tokens + piece);
+      sums.add_group(at + experts + i * kGroupBytes, at + tokens + piece);
     }
   }
-  sums.take(part_sums);
   sums.store(args, first_expert + warp_expert, first_token + warp_token);
 }
 
-template <class T, bool kInParts>
+template <class T>
 void launch_tile(const PackedArgs& packed, const Launch& where) {
   const RouterGemmShape& shape = packed.args.shape;
-  const auto kernel = tile_kernel<T, kInParts>;
+  const auto kernel = tile_kernel<T>;
   allow_shared(kernel, T::kSharedBytes);
   const dim3 grid(static_cast<unsigned>((shape.experts + kExperts - 1) / kExperts),
                   static_cast<unsigned>((shape.tokens + T::kTokens - 1) / T::kTokens));

@@ -15,10 +15,8 @@ const Kernel<RouterGemm> kernel({
     .name = "tile_mma",
     .backend = Backend::cuda,
     .help = "tiles of 128 experts by 64 tokens, all of K in one chain of mma.sync",
-    .launch =
-        [](RouterGemm& problem, const Launch& where) {
-          launch_tile<Tile<64>, false>(packed_args(problem), where);
-        },
+    .launch = [](RouterGemm& problem,
+                 const Launch& where) { launch_tile<Tile<64>>(packed_args(problem), where); },
     .prepare = pack_weights,
     .unsupported = [](const Case& c,
                       const DeviceFacts&) { return mma_unsupported(RouterGemmShape::of(c)); },
