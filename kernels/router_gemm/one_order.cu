@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// chip: sm_90 (clusters)
+// chip: sm_90a (wgmma)
 // The router's logits by whichever of mma_cluster and tiles has the better number of tokens. They
 // add in one order (parts.cuh), so that a token's bits are the same on both sides of the crossing.
 #include "kernels/router_gemm/launches.h"

@@ -2,8 +2,8 @@
 // In what order mma_cluster and tiles add up a logit, so that their bits agree: K is cut into
 // groups of 32 and these into 32 parts, by H alone. A part is one chain of mma.m16n8k16 from zero,
 // and the parts are added in fp32, the first one first. Rows of operand a are experts, those of b
-// tokens; the other way round the bits are the same. Chains are short, because tensor cores cut what
-// they add instead of rounding it.
+// tokens; the other way round, and by wgmma with its 16 of K, the bits are the same. Chains are
+// short, because tensor cores cut what they add instead of rounding it.
 //
 // A group is two steps of 16. Lane 4g + t has its elements 8t to 8t + 7 of a row, 16 bytes, of
 // which the first step takes four and the second the others. So the fragments of x are plain loads

@@ -8,9 +8,9 @@
 #pragma once
 
 #include "kernels/cuda/cluster.cuh"
-#include "kernels/cuda/mma.cuh"
 #include "kernels/cuda/pipeline.cuh"
 #include "kernels/cuda/ring.cuh"
+#include "kernels/cuda/wgmma_rs.cuh"
 #include "kernels/router_gemm/parts.cuh"
 
 namespace moegate::router_gemm {
@@ -245,19 +245,15 @@ struct TokenSums {
   /// Adds the products of groups [kFirst, kLast) of a stage; `rows`: experts there.
   template <int kFirst, int kLast>
   __device__ void add_groups(const StageOfTokens& tokens, uint32_t rows) {
-    const int lane = static_cast<int>(threadIdx.x) % 32, row = lane % 8;
+    const uint32_t b = operand(rows);
+    begin_products();
 #pragma unroll
     for (int i = kFirst; i < kLast; ++i) {
-      const uint32_t from = rows + row * kRowBytes + ((i * 4 + lane / 8) ^ row) * 16;
-#pragma unroll
-      for (int j = 0; j < kExperts / 8; ++j) {
-        uint32_t b[4];
-        load_matrices(from + j * 8 * kRowBytes, b);
-        auto& sums = reinterpret_cast<float(&)[4]>(of[4 * j]);
-        multiply(sums, tokens.a[i][0], b[0], b[1]);
-        multiply(sums, tokens.a[i][1], b[2], b[3]);
-      }
+      multiply_rs<kExperts>(of, tokens.a[i][0], b + 4 * i);
+      multiply_rs<kExperts>(of, tokens.a[i][1], b + 4 * i + 2);
     }
+    commit_products();
+    wait_products();
   }
 };
 
@@ -311,7 +307,7 @@ __device__ void multiply_tile(const TileWork& work, const Place& place,
       wait_barrier(&shared.full[ring.stage], ring.phase);
       const uint32_t stage = shared_address(shared.stages[ring.stage]);
       const StageOfTokens tokens(stage + T::first_token(warp) * kRowBytes);
-      const uint32_t rows = stage + (T::kTokens + first_expert) * kRowBytes;
+      const uint32_t rows = uniform(stage + (T::kTokens + first_expert) * kRowBytes);
       while (group == part_end) finish_part();
       if (group + 1 < part_end) {
         part_sums.template add_groups<0, 2>(tokens, rows);

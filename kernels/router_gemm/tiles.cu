@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// chip: sm_90a (clusters)
+// chip: sm_90a (wgmma)
 // The router's logits for many tokens: tiles of 32 to 128 experts by 64 or 128 tokens, whose K is
 // cut over up to 16 blocks of a cluster, so that few tiles keep all SMs busy (split_tile.cuh). Sums
 // are cut and added as mma_cluster does it (parts.cuh): their bits agree, and depend neither on the
