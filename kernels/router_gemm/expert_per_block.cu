@@ -5,7 +5,8 @@
 // then warps are added in fixed order. Which thread has what of K follows from H alone, so that a
 // token's bits do not depend on its batch.
 //
-// Floor: w from memory. Every block reads all of x from L2, so that it is for one token or a few.
+// Floor: w from memory. Every block reads all of x from L2, so that it is for one token or a few:
+// 3.0 us for 256 experts of 7168 at one, 5.6 at 8 (H100, 419b00d6), the quickest at one.
 #include "kernels/cuda/bf16_vector.cuh"
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/streaming.cuh"

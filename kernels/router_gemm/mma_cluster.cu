@@ -10,7 +10,8 @@
 // or more where all of x would else be read by too many blocks.
 //
 // Floor: w from memory, 3.7 MB for 256 experts of 7168. At decode the launch, one wait for memory,
-// and the way through the cluster.
+// and the way through the cluster. On an H100 (419b00d6) 3.7, 3.9 and 5.7 us at 1, 8 and 32 tokens,
+// where cublaslt takes 6.8, 7.0 and 7.3 in two launches.
 #include <algorithm>
 
 #include "kernels/cuda/cluster.cuh"

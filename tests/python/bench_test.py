@@ -260,7 +260,8 @@ class Watching(unittest.TestCase):
         watched = self.said(script.format("moegate.watch()")).split()
         if not watched:
             self.skipTest("torch sees no GPU")
-        self.assertEqual((len(watched), len(set(watched))), (3, 2), watched)
+        # Two codes, which differ: what neg() returns lies elsewhere each time, and arguments count.
+        self.assertEqual(len(watched), 3, watched)
         self.assertEqual(self.said(script.format("pass")), "codes", "the control: loaded before, and so unknown")
 
 

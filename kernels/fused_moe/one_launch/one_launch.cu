@@ -16,11 +16,12 @@
 // eight. A cooperative launch sees to it that all blocks run at once.
 //
 // Floor: the weights of the experts that have rows, once, behind two round trips to memory (ids,
-// the first weights). Span on an H100, us at 1, 2, 4 and 8 tokens: DeepSeek-R1 TP8 21.5, 34.7,
-// 65.8, 110; Qwen3-30B 19.5, 34.0, 52.0, 94.8. Gate-up streams 3.1 TB/s, whatever the form of the
-// copies. At eight tokens of DeepSeek-R1 the slowest block comes to the barrier 7 us after the
-// mean, and quantisation takes 3 (7 of Qwen3-30B's). At one, all weights are there at 17; 4 us of
-// down's products follow, bound by their instructions.
+// the first weights). On an H100 (e72a34ec), us at 1, 2, 4 and 8 tokens, chain_tuned in brackets:
+// DeepSeek-R1 TP8 22.6, 38.3, 66.3, 119 (28.5, 44.7, 70.0, 121), Qwen3-30B 20.8, 33.7, 58.4, 98.3
+// (25.7, 37.8, 61.4, 95.1). Gate-up streams 3.1 TB/s, whatever the form of the copies. At eight
+// tokens of DeepSeek-R1 the slowest block comes to the barrier 7 us after the mean, and
+// quantisation takes 3 (7 of Qwen3-30B's, which loses by that). At one, all weights are there at
+// 17; 4 us of down's products follow, bound by their instructions.
 #include <algorithm>
 
 #include "kernels/cuda/tensor_map.cuh"
