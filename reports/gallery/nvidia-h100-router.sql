@@ -1,0 +1,16 @@
+-- title: The router's logits on an H100: speed-up over cuBLASLt
+-- SPDX-License-Identifier: Apache-2.0
+-- chart: bars.vg.json
+WITH t AS (
+  SELECT * FROM page_1 UNION ALL SELECT * FROM page_2 UNION ALL SELECT * FROM page_3
+), each AS (
+  SELECT heading, tokens, cublaslt, 'expert_per_block' AS variant, expert_per_block AS us FROM t
+  UNION ALL SELECT heading, tokens, cublaslt, 'mma_cluster', mma_cluster FROM t
+  UNION ALL SELECT heading, tokens, cublaslt, 'tiles', tiles FROM t
+)
+SELECT heading AS panel,
+       tokens || ' tokens' AS label,
+       variant AS series,
+       CAST(cublaslt AS REAL) / CAST(us AS REAL) AS value,
+       'time of cublaslt over that of the variant; more is better' AS axis
+FROM each
