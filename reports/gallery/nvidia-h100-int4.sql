@@ -11,7 +11,7 @@ WITH t AS (
 SELECT heading AS panel,
        tokens || ' tokens' AS label,
        variant AS series,
-       CAST(gemv AS REAL) / CAST(us AS REAL) AS value,
+       round(CAST(gemv AS REAL) / CAST(us AS REAL), 2) AS value,
        'time of single_fp32_acc over that of the variant; more is better' AS axis
 FROM each
 WHERE gemv <> '' AND us <> ''

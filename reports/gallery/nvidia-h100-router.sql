@@ -11,6 +11,6 @@ WITH t AS (
 SELECT heading AS panel,
        tokens || ' tokens' AS label,
        variant AS series,
-       CAST(cublaslt AS REAL) / CAST(us AS REAL) AS value,
+       round(CAST(cublaslt AS REAL) / CAST(us AS REAL), 2) AS value,
        'time of cublaslt over that of the variant; more is better' AS axis
 FROM each
