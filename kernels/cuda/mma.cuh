@@ -16,6 +16,16 @@ __device__ inline void load_matrices(uint32_t address, uint32_t (&to)[4]) {
                : "memory");
 }
 
+/// 16 bytes, of which `address` is a multiple.
+__device__ inline uint4 load_shared(uint32_t address) {
+  uint4 v;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "r"(address)
+               : "memory");
+  return v;
+}
+
 /// sums += a[16, 16] * b[8, 16]^T. Lane 4g + t holds of rows g (sums 0, 1) and g + 8 (2, 3) the
 /// columns 2t and 2t + 1.
 __device__ inline void multiply(float (&sums)[4], const uint32_t (&a)[4], uint32_t b0,

@@ -38,6 +38,20 @@ __device__ void copy_async(uint32_t to, const void* from, bool there) {
   }
 }
 
+/// Ends a group of this thread's copies, which may be empty: waiting counts groups.
+__device__ inline void commit_copies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+/// Waits until at most `Pending` groups of this thread's copies are under way.
+template <int Pending>
+__device__ void wait_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+}
+/// Waits for all of this thread's copies, in groups or not.
+__device__ inline void wait_all_copies() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
 /// One thread starts the copy of a tile, whose first element is (column, row), counted by
 /// `barrier`.
 __device__ inline void copy_tile(uint32_t to, const CUtensorMap* map, int column, int row,

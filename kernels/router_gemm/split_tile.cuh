@@ -211,14 +211,6 @@ struct StageOfTokens {
   }
 
  private:
-  __device__ static uint4 load_shared(uint32_t from) {
-    uint4 v;
-    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "r"(from)
-                 : "memory");
-    return v;
-  }
   __device__ static void set(uint32_t (&to)[4], uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
     to[0] = a, to[1] = b, to[2] = c, to[3] = d;
   }

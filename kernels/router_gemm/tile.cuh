@@ -66,15 +66,6 @@ __device__ inline void copy_experts(const PackedArgs& packed, int first, int sta
   }
 }
 
-__device__ inline uint4 load_shared(uint32_t from) {
-  uint4 v;
-  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "r"(from)
-               : "memory");
-  return v;
-}
-
 /// The sums of a warp: its tiles of experts by its tiles of tokens.
 template <class T>
 struct WarpSums {
@@ -141,7 +132,7 @@ __global__ void __launch_bounds__(kThreads, T::kBlocksPerSm)
       copy_experts(packed, first_expert / kTileExperts, stage, to);
       copy_tokens<T::kTokens>(args, first_token, stage, to + kExperts * kLineBytes);
     }
-    asm volatile("cp.async.commit_group;" ::: "memory");
+    commit_copies();
   };
 #pragma unroll
   for (int stage = 0; stage < kStages - 1; ++stage) start(stage);
@@ -153,7 +144,7 @@ __global__ void __launch_bounds__(kThreads, T::kBlocksPerSm)
   const int tokens = (kExperts + warp_token + lane / 4) * kLineBytes;
   WarpSums<T> sums;
   for (int stage = 0; stage < stages; ++stage) {
-    asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 2) : "memory");
+    wait_copies<kStages - 2>();
     __syncthreads();
     start(stage + kStages - 1);
     const uint32_t at = ring + stage % kStages * T::kStageBytes;

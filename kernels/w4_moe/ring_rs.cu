@@ -90,7 +90,7 @@ class Copies {
   __device__ void start() {
 #pragma unroll
     for (int i = 0; i < kStageUnits; ++i) start_unit();
-    asm volatile("cp.async.commit_group;" ::: "memory");
+    commit_copies();
   }
 
  private:
@@ -155,7 +155,7 @@ class Slots {
 /// Waits for all stages but the last `Pending` that were started, of all threads.
 template <int Pending>
 __device__ inline void wait_stages() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+  wait_copies<Pending>();
   fence_for_products();
   __syncthreads();
 }

@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(F::kWarps * 32, kTiles > 1      ? 1
   work.rows = __syncthreads_count(there);
   load_rows(args, ids, work.rows, shared);
   const bool wide = is_wide<W>(stream.weights);
-  asm volatile("cp.async.wait_all;" ::: "memory");
+  wait_all_copies();
   __syncthreads();
   const uint32_t x = shared_address(shared) + lane % 8 * pitch(shape) + lane / 8 * 16;
   if (wide) {

@@ -307,7 +307,7 @@ __device__ void multiply_share(const Warp& w, Team& team, Part<W, kUnits, kExact
       __syncthreads();
       next_rows.copy(a.args, ahead, w.x, next_routing);
     }
-    asm volatile("cp.async.wait_all;" ::: "memory");
+    wait_all_copies();
     __syncthreads();
     rows = next_rows;
     left -= panels;
@@ -360,7 +360,7 @@ __global__ void __launch_bounds__(kWarps<W> * 32, 1)
     part.load_all(work.place<W>(at), work.units);
   }
   shared.prepare(a, first, segments);
-  asm volatile("cp.async.wait_all;" ::: "memory");
+  wait_all_copies();
   __syncthreads();
   Team of_parts{
       shared.inboxes[team],

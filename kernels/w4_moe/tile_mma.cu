@@ -151,18 +151,18 @@ __device__ void multiply_tile(const W4Args& args, const RowCopies<kRows>& copies
     for (int odd = 0; odd < 2; ++odd) {
       const int now = unit + odd, ahead = now + kStages - 1;
       if (now >= units) break;
-      asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 2) : "memory");
+      wait_copies<kStages - 2>();
       __syncthreads();
       if (ahead < units) {
         copies.start(args, ahead, stages + ahead % kStages * T::kStageBytes);
       }
-      asm volatile("cp.async.commit_group;" ::: "memory");
+      commit_copies();
       multiply_unit<T::kWarpTiles, kWide, W>(weights[odd], stages + now % kStages * T::kStageBytes,
                                              first_row, sums);
       load_weights(weights[odd], now + 2);
     }
   }
-  asm volatile("cp.async.wait_all;" ::: "memory");
+  wait_all_copies();
   __syncthreads();
 }
 
@@ -190,7 +190,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 #pragma unroll
   for (int s = 0; s < kStages - 1; ++s) {
     if (s < units) copies.start(args, s, stages + s * T::kStageBytes);
-    asm volatile("cp.async.commit_group;" ::: "memory");
+    commit_copies();
   }
   float sums[kWarpPanels][T::kWarpTiles][4] = {};
   if (is_wide<W>(tile.weights)) {

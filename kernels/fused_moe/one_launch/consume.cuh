@@ -231,7 +231,7 @@ __device__ inline void consume(const Work& work, const Memory& m, uint32_t* arri
   wait_barrier(&m.shared.listed, 0);
   const Cut& cut = m.shared.cut;
   copy_weight_scales(work.args, m, cut);
-  wait_for_copies<1>();
+  wait_copies<1>();
   sync_consumers();
   wait_barrier(&m.shared.rows_full, 0);
   const int warp = threadIdx.x / 32;
@@ -243,7 +243,7 @@ __device__ inline void consume(const Work& work, const Memory& m, uint32_t* arri
       sync_consumers();
       if (threadIdx.x < kMostSets) m.shared.left[threadIdx.x] = 0;
       if (threadIdx.x == 0) pass_grid_barrier(arrivals, arrived);
-      wait_for_copies<0>();
+      wait_copies<0>();
       sync_consumers();
       quantise_rows(work, m);
       sync_consumers();

@@ -73,13 +73,4 @@ __device__ inline void copy_bytes(uint8_t* to, const uint8_t* from, int bytes, u
       : "memory");
 }
 
-/// Asynchronous copies of a thread in groups, of which all but the last kPending are waited for.
-__device__ inline void commit_copies() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-template <int kPending>
-__device__ void wait_for_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
-}
-
 }  // namespace moegate::fused_moe::one_launch

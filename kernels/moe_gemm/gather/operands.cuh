@@ -183,13 +183,4 @@ class ScaleFactors {
   float x_scales_[kRows], weight_scales_[kColumns];
 };
 
-__device__ inline void commit_copies() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-/// Waits until at most `Pending` groups of this thread's copies are under way.
-template <int Pending>
-__device__ void wait_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
-}
-
 }  // namespace moegate::moe_gemm::gather
