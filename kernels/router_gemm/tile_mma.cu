@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The router's logits as a plain tiled product: 128 experts by 64 tokens whatever their number, by
-// a block of eight warps, all of K in one chain of mma.sync. Packed weights and rows of x go through
-// a ring in shared memory. What other variants replace.
+// a block of eight warps, all of K in one chain of mma.sync. Packed weights and rows of x go
+// through a ring in shared memory. What other variants replace.
 //
 // Floor: that of tiles. For few tokens one or two SMs do all the work.
 //
