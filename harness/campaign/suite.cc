@@ -64,6 +64,13 @@ class SectionCases {
   bool has(const std::string& param) const {
     return std::ranges::find(params_, param, &Param::name) != params_.end();
   }
+  /// The parameter of an axis: "block", or of one operator "moe_down.block". Empty: it has none.
+  std::string param_of(const std::string& axis) const {
+    const size_t dot = axis.find('.');
+    if (dot != std::string::npos && axis.substr(0, dot) != op_) return "";
+    const std::string param = dot == std::string::npos ? axis : axis.substr(dot + 1);
+    return has(param) ? param : "";
+  }
   std::vector<std::string> param_names() const {
     std::vector<std::string> names;
     for (const Param& param : params_) names.push_back(param.name);
@@ -74,7 +81,8 @@ class SectionCases {
   /// with its own.
   size_t for_each(const Axes& axes, size_t before, const std::function<void(Case)>& add) {
     for (const auto& [name, values] : axes) {
-      if (has(name)) set({name, 0, values});
+      const std::string param = param_of(name);
+      if (!param.empty()) set({param, 0, values});
     }
     check_complete();
     const size_t count = before + check_count(before);
@@ -171,15 +179,24 @@ class SectionCases {
   std::vector<Param> params_;
 };
 
-void check_axes(const IniFile& file, const std::vector<SectionCases>& sections, const Axes& axes) {
+/// An axis of one operator may be for one that the suite has not: `moegate tune` sets some.
+bool is_of_an_operator(const std::string& axis, const std::vector<OpDescription>& operators) {
+  return std::ranges::any_of(operators, [&](const OpDescription& op) {
+    return std::ranges::any_of(
+        op.params, [&](const Param& param) { return axis == op.name + "." + param.name; });
+  });
+}
+
+void check_axes(const IniFile& file, const std::vector<SectionCases>& sections, const Axes& axes,
+                const std::vector<OpDescription>& operators) {
   for (const auto& [name, values] : axes) {
     if (values.empty() || std::find(values.begin(), values.end(), "") != values.end()) {
       usage_error("axis {}: empty value list or element; write {}=value,value", name, name);
     }
-    const bool read =
-        std::any_of(sections.begin(), sections.end(),
-                    [&name = name](const SectionCases& section) { return section.has(name); });
-    if (read) continue;
+    const bool read = std::any_of(
+        sections.begin(), sections.end(),
+        [&name = name](const auto& section) { return !section.param_of(name).empty(); });
+    if (read || is_of_an_operator(name, operators)) continue;
     const std::vector<std::string> known = sections.front().param_names();
     usage_error("axis {}{}: no operator of {} has this parameter; {} has {}", name,
                 did_you_mean(name, known), file.path, sections.front().op(),
@@ -197,7 +214,7 @@ void for_each_case(const std::string& name, const Axes& axes,
   for (size_t i = 1; i < file.sections.size(); ++i) {
     if (file.sections[i].name != kRecipe) sections.emplace_back(file, file.sections[i], operators);
   }
-  check_axes(file, sections, axes);
+  check_axes(file, sections, axes, operators);
   size_t count = 0;  // equal keys as often as they are written
   for (SectionCases& section : sections) count = section.for_each(axes, count, add);
 }

@@ -113,10 +113,17 @@ TEST_F(SuiteTest, AnAxisAppliesWhereItsParameterExists) {
             (Keys{"suite_test_op/rows=1,width=2", "suite_test_other/depth=9,rows=1"}));
 }
 
+TEST_F(SuiteTest, AnAxisCanBeOfOneOperator) {
+  EXPECT_EQ(keys("rows = 1\n[a]\nop = suite_test_op\nwidth = 2\n[b]\nop = suite_test_other\n",
+                 {{"suite_test_op.rows", {"7"}}}),
+            (Keys{"suite_test_op/rows=7,width=2", "suite_test_other/rows=1"}));
+}
+
 TEST_F(SuiteTest, RefusesAxesNobodyReads) {
   const std::string text = "op = suite_test_op\n[a]\nrows = 1\nwidth = 2\n";
   expect_refused(text, {"axis depth", "s.suite", "rows, width, unit, launch"}, {{"depth", {"1"}}});
   expect_refused(text, {"axis op"}, {{"op", {"suite_test_other"}}});
+  expect_refused(text, {"axis suite_test_op.depth"}, {{"suite_test_op.depth", {"1"}}});
   expect_refused(text, {"axis rows", "empty"}, {{"rows", {}}});
   expect_refused(text, {"axis rows", "empty"}, {{"rows", {"1", ""}}});
 }
