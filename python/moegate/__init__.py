@@ -22,7 +22,7 @@ from moegate._kernels import (
     uniform,
     variant,
 )
-from moegate._results import results
+from moegate._results import best_configurations, results
 
 __all__ = [
     "Choice",
@@ -36,6 +36,7 @@ __all__ = [
     "Tolerance",
     "Wrong",
     "bench",
+    "best_configurations",
     "decode",
     "e4m3_normal",
     "encode",

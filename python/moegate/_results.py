@@ -41,3 +41,25 @@ def results(store=None, report="latency", run="latest", case=None, variant=None,
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip() or f"{command[0]} ended with code {done.returncode}")
     return [row for row in json.loads(done.stdout) if all(row[name] == value for name, value in equal.items())]
+
+
+def best_configurations(store, variant, run="latest", **equal):
+    """What a run of `moegate tune --check` found fastest for a variant that chooses: a dict by token count, ascending,
+    of dicts of its knobs. Written as JSON, it is a file of vLLM's and SGLang's kind.
+
+        with open("E=256,N=256,device_name=NVIDIA_H200.json", "w") as file:
+            json.dump(moegate.best_configurations("out/tune.sqlite", "engine", routing="uniform"), file, indent=4)
+
+    store, run, equal: as of results(); its rows are those of report regret. Raises as results() does, ValueError where
+    two rows have one token count, so that `equal` must name one of them, and where a row has no best."""
+    from moegate._choices import config_of
+
+    best = {}
+    rows = results(store, "regret", run, variant=f"^{variant}$", **equal)
+    for row in sorted(rows, key=lambda row: row["tokens"]):
+        if row["tokens"] in best:
+            raise ValueError(f"two rows of {variant} have {row['tokens']} tokens, one is {row['case']}; choose by column")
+        if not row["best"] or " " in row["best"]:
+            raise ValueError(f"{row['case']}: no configuration of one operator is the best, but '{row['best']}'")
+        best[row["tokens"]] = config_of(row["best"])
+    return best

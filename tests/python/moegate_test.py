@@ -21,8 +21,8 @@ class Contract(unittest.TestCase):
     """CONTRACTS.md says how these may change."""
 
     def test_these_names_are_offered(self):
-        names = "Choice Cost Input Operator Output Param TimerBusy Timing Tolerance Wrong bench decode e4m3_normal encode "\
-            "int4_normal results uniform variant watch"
+        names = "Choice Cost Input Operator Output Param TimerBusy Timing Tolerance Wrong bench best_configurations decode "\
+            "e4m3_normal encode int4_normal results uniform variant watch"
         self.assertEqual(moegate.__all__, names.split())
 
     def test_a_variant_states_these(self):

@@ -48,6 +48,17 @@ class Results(unittest.TestCase):
         with self.assertRaises(KeyError):
             _results.results(no_such_column=1)
 
+    def test_best_configurations_are_dicts_by_tokens(self):
+        row = '{"case": "c", "routing": "uniform", "tokens": %d, "best": "%s"}'
+        self.stub(f"echo '[{row % (32, 'BLOCK=64,WARPS=8')}, {row % (8, 'BLOCK=16,WARPS=4')}]'")
+        best = _results.best_configurations("t.sqlite", "engine", routing="uniform")
+        self.assertEqual(list(best.items()), [(8, {"BLOCK": 16, "WARPS": 4}), (32, {"BLOCK": 64, "WARPS": 8})])
+        self.assertIn("^engine$", self.arguments())
+        for rows in ([row % (8, "A=1"), row % (8, "A=2")], [row % (8, "")], [row % (8, "A=1 + A=2")]):
+            self.stub(f"echo '[{', '.join(rows)}]'")
+            with self.assertRaises(ValueError):
+                _results.best_configurations("t.sqlite", "engine")
+
     def test_an_error_is_the_programs(self):
         self.stub("echo 'moegate: no run' >&2; exit 2")
         with self.assertRaisesRegex(RuntimeError, "^moegate: no run$"):
