@@ -8,7 +8,7 @@
 #include <set>
 
 #include "harness/base/text.h"
-#include "harness/kernel/tile_file.h"
+#include "harness/kernel/tuned.h"
 
 namespace moegate {
 namespace {
@@ -102,7 +102,7 @@ std::string series_of(const Chosen& a) {
   Case base = a.spec;
   base.params.erase("tokens");
   if (a.choice.runs.params.empty()) return base.key() + " " + a.variant;
-  std::string name = tile_shape(a.spec).name();
+  std::string name = tuned_name(a.spec);
   for (const char* param : {"routing", "launch", "cache"}) {
     name += fmt::format(",{}={}", param, a.spec.get(param));
   }

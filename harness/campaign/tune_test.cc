@@ -14,7 +14,7 @@ TileConfig config(const std::string& kernel, int block) {
 
 TEST(CandidateTimes, MeanOverCasesOfTheMedianOverProcesses) {
   const auto row = [](const char* base, double us) {
-    return TileRow{kUp, base, config("a", 16), true, us};
+    return TileRow{kUp, base, base, config("a", 16), true, us};
   };
   const auto times = candidate_times(
       {row("even", 10), row("even", 11), row("even", 90), row("skewed", 20), row("skewed", 22)});
@@ -25,12 +25,12 @@ TEST(CandidateTimes, MeanOverCasesOfTheMedianOverProcesses) {
 }
 
 TEST(CandidateTimes, LeavesOutWhatFailedOnceOrLacksACase) {
-  const auto times = candidate_times({{kUp, "even", config("whole", 16), true, 30},
-                                      {kUp, "skewed", config("whole", 16), true, 40},
-                                      {kUp, "even", config("wrong", 16), true, 1},
-                                      {kUp, "skewed", config("wrong", 16), true, 1},
-                                      {kUp, "skewed", config("wrong", 16), false, 0},
-                                      {kUp, "even", config("partial", 16), true, 2}});
+  const auto times = candidate_times({{kUp, "even", "", config("whole", 16), true, 30},
+                                      {kUp, "skewed", "", config("whole", 16), true, 40},
+                                      {kUp, "even", "", config("wrong", 16), true, 1},
+                                      {kUp, "skewed", "", config("wrong", 16), true, 1},
+                                      {kUp, "skewed", "", config("wrong", 16), false, 0},
+                                      {kUp, "even", "", config("partial", 16), true, 2}});
   ASSERT_EQ(times.size(), 1u);
   EXPECT_EQ(times[0].config.kernel, "whole");
 }
@@ -97,6 +97,43 @@ TEST(Contenders, WhatIsNearTheBestOfABlockThatIsNearTheBest) {
   EXPECT_EQ(texts(0.1), (std::vector<std::string>{"moe_gate_up a/block=32", "moe_down a/block=32",
                                                   "moe_down b/block=32"}));
   EXPECT_EQ(texts(0.5).size(), kLayer.size());
+}
+
+/// Rows of gate-up and down at two blocks, under two routings.
+std::vector<TileRow> two_routings(double skewed_down_at_64) {
+  std::vector<TileRow> rows;
+  const auto add = [&](const TileTask& task, const char* routing, int block, double us) {
+    rows.push_back({task, routing, routing, config("a", block), true, us});
+  };
+  for (const char* routing : {"uniform", "zipf:1.2"}) {
+    add(kUp, routing, 16, 10);
+    add(kUp, routing, 64, 11);
+    add(kDown, routing, 16, 10);
+  }
+  add(kDown, "uniform", 64, 20);
+  add(kDown, "zipf:1.2", 64, skewed_down_at_64);
+  return rows;
+}
+
+TEST(RoutedPicks, ARoutingGetsItsOwnWhereThatPays) {
+  const auto rows = two_routings(8);  // 19 against 20: 5 %
+  const auto general = pick_tiles(candidate_times(rows));
+  ASSERT_EQ(general.size(), 2u);
+  EXPECT_EQ(general[0].best.config.block, 16);
+  const auto routed = routed_picks(rows, general);
+  ASSERT_EQ(routed.size(), 2u);  // gate-up shares the block, though it alone loses by it
+  for (const TilePick& pick : routed) {
+    EXPECT_EQ(pick.best.task.file(), "shape,routing=zipf:1.2");
+    EXPECT_EQ(pick.best.config.block, 64);
+  }
+}
+
+TEST(RoutedPicks, NoneWhereItDoesNotPayOrThereIsOneRouting) {
+  const auto rows = two_routings(8.6);  // 19.6 against 20: 2 %
+  EXPECT_TRUE(routed_picks(rows, pick_tiles(candidate_times(rows))).empty());
+  EXPECT_TRUE(by_routing({{kUp, "a", "uniform", config("a", 16), true, 1},
+                          {kUp, "b", "uniform", config("a", 64), true, 2}})
+                  .empty());
 }
 
 TEST(TuneTable, NamesBestAndSecondBest) {

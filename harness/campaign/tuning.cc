@@ -16,15 +16,15 @@
 #include "harness/base/text.h"
 #include "harness/campaign/runner.h"
 #include "harness/judge/exit.h"
-#include "harness/kernel/kernel.h"
+#include "harness/kernel/tuned.h"
 
 namespace moegate {
 namespace {
 
 /// Operators that share the aligned rows.
-using Layer = std::pair<std::string, int>;  // shape, tokens
+using Layer = std::pair<std::string, int>;  // file, tokens
 Layer layer_of(const TileTask& task) {
-  return {task.shape, task.tokens};
+  return {task.file(), task.tokens};
 }
 
 /// The fastest time of each operator at one block.
@@ -107,6 +107,38 @@ std::vector<TilePick> pick_tiles(const std::vector<TileTime>& times) {
   return picks;
 }
 
+std::vector<TileRow> by_routing(std::vector<TileRow> rows) {
+  std::map<TileTask, std::set<std::string>> routings;
+  for (const TileRow& row : rows) routings[row.task].insert(row.routing);
+  std::erase_if(rows, [&](const TileRow& row) { return routings.at(row.task).size() < 2; });
+  for (TileRow& row : rows) row.task.routing = row.routing;
+  return rows;
+}
+
+std::vector<TilePick> routed_picks(const std::vector<TileRow>& rows,
+                                   const std::vector<TilePick>& general) {
+  const std::vector<TileTime> times = candidate_times(by_routing(rows));
+  std::map<std::pair<TileTask, std::string>, double> us;
+  for (const TileTime& time : times) us[{time.task, time.config.text()}] = time.us;
+  std::map<TileTask, std::string> usual;
+  for (const TilePick& pick : general) usual[pick.best.task] = pick.best.config.text();
+  std::vector<TilePick> picks = pick_tiles(times);
+  std::map<Layer, double> own, others;  // sums over the operators of a layer
+  for (const TilePick& pick : picks) {
+    TileTask task = pick.best.task;
+    task.routing.clear();
+    const auto at = usual.find(task);
+    if (at == usual.end()) continue;
+    own[layer_of(pick.best.task)] += pick.best.us;
+    others[layer_of(pick.best.task)] += us.at({pick.best.task, at->second});
+  }
+  std::erase_if(picks, [&](const TilePick& pick) {
+    const Layer layer = layer_of(pick.best.task);
+    return others[layer] <= (1 + kRoutingPays) * own[layer];
+  });
+  return picks;
+}
+
 std::vector<TileTime> contenders(const std::vector<TileTime>& times, double slack) {
   const auto layers = blocks_of(times);
   std::vector<TileTime> left;
@@ -162,6 +194,11 @@ std::set<std::string> tunable_ops() {
   return ops;
 }
 
+/// Whether tuning an operator chooses the block of its rows, too.
+bool tunes_blocks(const std::string& op) {
+  return !find_op(op).tuning.usual;
+}
+
 /// A pattern for names as `list cases` shows them, or without their prefix, as one for tile
 /// variants alone.
 std::string of_tile_variants(std::string pattern) {
@@ -177,7 +214,7 @@ void refuse_untunable(const std::vector<std::string>& ops) {
   const auto known = tunable_ops();
   for (const std::string& op : ops) {
     if (known.contains(op)) continue;
-    usage_error("--op {}: this operator has no tile configurations{}; name one of: {}", op,
+    usage_error("--op {}: this operator has nothing to tune{}; name one of: {}", op,
                 did_you_mean(op, {known.begin(), known.end()}), fmt::join(known, ", "));
   }
 }
@@ -186,11 +223,14 @@ void refuse_untunable(const std::vector<std::string>& ops) {
 using TunedCases = std::map<std::string, Case>;
 
 TileRow row_of(const Case& c, const std::string& variant) {
-  const auto block = static_cast<int>(c.get_int("block", 1, std::numeric_limits<int>::max()));
-  const auto tokens = static_cast<int>(c.get_int("tokens", 1, std::numeric_limits<int>::max()));
+  constexpr int kMost = std::numeric_limits<int>::max();
+  const bool in_blocks = tunes_blocks(c.op);
+  const auto block = in_blocks ? static_cast<int>(c.get_int("block", 1, kMost)) : 0;
+  const auto tokens = static_cast<int>(c.get_int("tokens", 1, kMost));
   Case base = c;
-  base.params.erase("block");
-  return {{tile_shape(c).name(), tokens, c.op}, base.key(), config_of_variant(variant, block)};
+  if (in_blocks) base.params.erase("block");
+  return {
+      {tuned_name(c), tokens, c.op}, base.key(), routing_of(c), config_of_variant(variant, block)};
 }
 
 /// All results of a run so far.
@@ -208,24 +248,35 @@ std::vector<TileRow> read_rows(Store& store, int64_t run, const TunedCases& case
 std::set<RowName> contending(const std::vector<TileRow>& rows, const TunedCases& cases,
                              const std::vector<RowName>& planned) {
   std::set<std::pair<TileTask, std::string>> left;
-  for (const TileTime& time : contenders(candidate_times(rows), kContends)) {
-    left.insert({time.task, time.config.text()});
+  for (const auto& compared : {rows, by_routing(rows)}) {
+    for (const TileTime& time : contenders(candidate_times(compared), kContends)) {
+      left.insert({time.task, time.config.text()});
+    }
   }
   std::set<RowName> again;
   for (const RowName& name : planned) {
     const TileRow row = row_of(cases.at(name.first), name.second);
-    if (left.contains({row.task, row.config.text()})) again.insert(name);
+    TileTask routed = row.task;
+    routed.routing = row.routing;
+    const std::string config = row.config.text();
+    if (left.contains({row.task, config}) || left.contains({routed, config})) again.insert(name);
   }
   return again;
 }
 
-/// "routing: uniform; launch: graph": what the cases of a shape have in common.
+bool is_of_shape(const Case& c, const std::string& shape) {
+  const std::string name = tuned_name(c);
+  return name == shape || routed_name(name, routing_of(c)) == shape;
+}
+
+/// "cache: cold; launch: graph; routing: uniform": what the cases of a shape have in common.
 std::string conditions_of(const TunedCases& cases, const std::string& shape) {
   const std::set<std::string> ops = tunable_ops();
   std::map<std::string, std::set<std::string>> values;
   for (const auto& [key, c] : cases) {
-    if (!ops.contains(c.op) || tile_shape(c).name() != shape) continue;
-    for (const char* name : {"routing", "launch", "cache"}) values[name].insert(c.get(name));
+    if (!ops.contains(c.op) || !is_of_shape(c, shape)) continue;
+    for (const char* name : {"launch", "cache"}) values[name].insert(c.get(name));
+    if (!routing_of(c).empty()) values["routing"].insert(routing_of(c));
   }
   std::string text;
   for (const auto& [name, all] : values) {
@@ -241,10 +292,6 @@ void make_folder(const fs::path& folder, const char* flag) {
     usage_error("{} {}: cannot make this folder: {}", flag, folder.string(), error.message());
 }
 
-fs::path file_of(const fs::path& out, const std::string& klass, const std::string& shape) {
-  return out / klass / (shape + ".ini");
-}
-
 /// What a file has from before this tuning.
 TileText present_tiles(const fs::path& file, const std::string& klass) {
   std::error_code ignored;
@@ -258,9 +305,11 @@ void check_present_tiles(const Plan& plan, const fs::path& out) {
   const std::set<std::string> ops = tunable_ops();
   std::set<std::string> shapes;
   for (const PlannedCase& c : plan.cases) {
-    if (ops.contains(c.spec.op)) shapes.insert(tile_shape(c.spec).name());
+    if (!ops.contains(c.spec.op)) continue;
+    shapes.insert(tuned_name(c.spec));
+    shapes.insert(routed_name(tuned_name(c.spec), routing_of(c.spec)));
   }
-  for (const std::string& shape : shapes) present_tiles(file_of(out, klass, shape), klass);
+  for (const std::string& shape : shapes) present_tiles(tile_path(out, klass, shape), klass);
 }
 
 std::vector<std::string> about_tiles(const RunInfo& run, const std::string& conditions) {
@@ -277,7 +326,7 @@ std::vector<std::string> about_tiles(const RunInfo& run, const std::string& cond
 std::vector<TunedFile> write_tiles(const RunInfo& run, const TunedCases& cases,
                                    const std::vector<TilePick>& picks, const fs::path& out) {
   std::map<std::string, std::vector<TilePick>> shapes;
-  for (const TilePick& pick : picks) shapes[pick.best.task.shape].push_back(pick);
+  for (const TilePick& pick : picks) shapes[pick.best.task.file()].push_back(pick);
   std::vector<TunedFile> files;
   for (const auto& [shape, its] : shapes) {
     std::vector<TunedTile> tiles;
@@ -286,7 +335,7 @@ std::vector<TunedFile> write_tiles(const RunInfo& run, const TunedCases& cases,
           {pick.best.task.op, pick.best.task.tokens, pick.best.config, pick.best.us, ""});
     }
     std::ranges::stable_sort(tiles, {}, &TunedTile::op);
-    const fs::path path = file_of(out, run.device.klass, shape);
+    const fs::path path = tile_path(out, run.device.klass, shape);
     make_folder(path.parent_path(), "--out");
     MergedTiles merged = merge_tiles(present_tiles(path, run.device.klass),
                                      about_tiles(run, conditions_of(cases, shape)), tiles);
@@ -313,7 +362,11 @@ RunOptions tuning_run(RunOptions run, const std::vector<std::string>& ops) {
   compile_pattern("--filter", run.filter);
   refuse_untunable(ops);
   run.ops = ops;
-  run.axes.try_emplace("block", Axes::mapped_type{"16", "32", "64", "128"});
+  const bool by_user = run.axes.contains("block");
+  for (const std::string& op : ops.empty() ? tunable_ops() : std::set(ops.begin(), ops.end())) {
+    if (!tunes_blocks(op) || by_user) continue;
+    run.axes.try_emplace(op + ".block", Axes::mapped_type{"16", "32", "64", "128"});
+  }
   run.axes.try_emplace("cache", Axes::mapped_type{"cold"});
   return run;
 }
@@ -334,7 +387,9 @@ Tuned tune(const TuneOptions& options, WorkerSource& source) {
                                  });
   if (tuned.tally.interrupted) return tuned;
   const std::vector<TileRow> rows = read_rows(store, tuned.tally.run, cases);
-  const std::vector<TilePick> picks = pick_tiles(candidate_times(rows));
+  std::vector<TilePick> picks = pick_tiles(candidate_times(rows));
+  const std::vector<TilePick> routed = routed_picks(rows, picks);
+  picks.insert(picks.end(), routed.begin(), routed.end());
   tuned.files = write_tiles(store.run_info(tuned.tally.run), cases, picks, options.out);
   tuned.missing = missing_of(rows, picks);
   return tuned;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search for the fastest tile configurations: what is tried, what is picked, and the files that
-// are written.
+// The search for the fastest variants and tile configurations: what is tried, what is picked, and
+// the files that are written.
 #pragma once
 
 #include <filesystem>
@@ -20,20 +20,24 @@ namespace moegate {
 // What `moegate tune` decides from the times that it measured. Pure functions; measuring is
 // cmd_tune.cc's.
 
-/// Operator, shape (TileShape::name()) and token count: what gets one configuration.
+/// Operator, shape (tuned_name()) and token count: what gets one configuration.
 struct TileTask {
   std::string shape;
   int tokens = 0;
   std::string op;
+  std::string routing = {};  // that it is for; empty: for all of the suite
 
   auto operator<=>(const TileTask&) const = default;
+  /// Names the file of its entry.
+  std::string file() const { return routing.empty() ? shape : routed_name(shape, routing); }
 };
 
 /// One result of a candidate. A task has several cases where its suite has several routings or
 /// launch modes.
 struct TileRow {
   TileTask task;
-  std::string base;  // the case, its block left out
+  std::string base;     // the case, its block left out
+  std::string routing;  // empty: its operator has none
   TileConfig config;
   bool measured = false;
   double us = 0;
@@ -59,6 +63,17 @@ struct TilePick {
 /// block get none.
 std::vector<TilePick> pick_tiles(const std::vector<TileTime>& times);
 
+/// A routing gets picks of its own where those for all routings take this much longer in it.
+constexpr double kRoutingPays = 0.03;
+
+/// The rows of tasks that have several routings, as rows of a task for each of these.
+std::vector<TileRow> by_routing(std::vector<TileRow> rows);
+
+/// The picks of by_routing()'s tasks that pay beside `general`, the picks for all routings: by
+/// kRoutingPays in the sum over the operators that share a block.
+std::vector<TilePick> routed_picks(const std::vector<TileRow>& rows,
+                                   const std::vector<TilePick>& general);
+
 /// After the first process only what is within this share of the best is measured again: more than
 /// processes differ by, on a GPU and, quiet, on a host.
 constexpr double kContends = 0.1;
@@ -83,9 +98,9 @@ struct TuneOptions {
   std::filesystem::path out;  // folder of the files: OUT/CLASS/SHAPE.ini
 };
 
-/// Turns what the user selected into a run over every candidate: all tile variants, all blocks
-/// unless he named some, cold. `ops`: operators to tune, empty for all that can be. Throws
-/// Error(usage) for an operator that has nothing to tune.
+/// Turns what the user selected into a run over every candidate: all tile variants, for operators
+/// in blocks all of these unless he named some, cold. `ops`: operators to tune, empty for all that
+/// can be. Throws Error(usage) for an operator that has nothing to tune.
 RunOptions tuning_run(RunOptions run, const std::vector<std::string>& ops);
 
 struct TunedFile {

@@ -28,8 +28,7 @@ std::optional<TuneArgs> read_tune(const Args& args) {
   std::optional<std::string> resume;
   Flags flags("What to tune");
   flags.add(
-      flag("op", ops,
-           "operators to tune; they share one block (default: all that have tile configurations)"));
+      flag("op", ops, "operators to tune (default: all that can be); grouped GEMMs share a block"));
   flags.add(flag("routing", routing));
   flags.add(flag(
       "out", out,

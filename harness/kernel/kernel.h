@@ -28,6 +28,7 @@ namespace moegate {
 
 struct Accuracy;
 struct Checked;
+struct Variant;
 
 /// One way of being wrong that check() must reject. Has no default, so that an operator states each
 /// of them.
@@ -144,6 +145,11 @@ class Problem {
   /// sampled_outputs(), likewise.
   std::vector<SampledOutput> sampled_outputs_with(const Leeway& leeway);
 
+  /// What the harness made this of; a test may leave it empty.
+  Case spec;
+  /// What variant `tuned` launches (tuned.h), put here by its prepare().
+  const Variant* tuned = nullptr;
+
  protected:
   /// Allocates a tensor that lives as long as the problem.
   Tensor& make_tensor(std::string name, Role role, DType dtype, std::vector<int64_t> shape);
@@ -177,6 +183,18 @@ struct Launch {
   const DeviceFacts& device;
 };
 
+/// How an operator comes to variants `tuned`, one for each backend, which launch the variant that
+/// `moegate tune` found fastest: harness/kernel/tuned.h.
+struct Tuning {
+  /// Parameters that say, beside the tokens, which variant is fastest. They name the file.
+  std::vector<std::string> shape;
+  /// What runs where no file says: the first of these variants that takes the case. Null: the
+  /// operator has no such variant.
+  std::vector<std::string> (*usual)(const Case&, const DeviceFacts&) = nullptr;
+  /// Variants that are never chosen: they pay with accuracy, or leave work out.
+  std::vector<std::string> without = {};
+};
+
 /// An operator as the harness sees it.
 struct OpEntry {
   std::string name;
@@ -189,6 +207,7 @@ struct OpEntry {
   std::function<std::unique_ptr<Problem>(Device&, const Case&)> make;
   std::string file;  // that defines it, relative to the source tree
   std::function<void(Case&, const DeviceFacts&)> resolve;
+  Tuning tuning;
 };
 
 /// A variant as the harness sees it. Empty functions were not given.
@@ -221,6 +240,7 @@ struct OpSpec {
   /// Puts values in place of words that mean one for each device (block = tuned). What validate()
   /// gets is not resolved; what a Problem and its variants get is. Throws Error(usage).
   void (*resolve)(Case&, const DeviceFacts&) = nullptr;
+  Tuning tuning = {};
 };
 
 /// What a variant's author states.
@@ -263,9 +283,15 @@ class Op {
  public:
   explicit Op(OpSpec spec, const char* file = __builtin_FILE()) {
     register_op({P::kOp, std::move(spec.help), std::move(spec.params), std::move(spec.yardstick),
-                 std::move(spec.before), std::move(spec.parts), P::validate,
-                 [](Device& device, const Case& c) { return std::make_unique<P>(device, c); }, file,
-                 spec.resolve});
+                 std::move(spec.before), std::move(spec.parts), P::validate, make, file,
+                 spec.resolve, std::move(spec.tuning)});
+  }
+
+ private:
+  static std::unique_ptr<Problem> make(Device& device, const Case& c) {
+    auto problem = std::make_unique<P>(device, c);
+    problem->spec = c;
+    return problem;
   }
 };
 

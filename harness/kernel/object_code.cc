@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/kernel/tuned.h"
+
 namespace moegate {
 namespace {
 
@@ -35,10 +37,15 @@ std::string with_others(const std::string& code, const std::vector<std::string>&
   return are_theirs ? joined_code(code, others().code()) : code;
 }
 
-/// The files that define the operator and its parts.
-std::vector<std::string> files_of(const OpEntry& op) {
-  std::vector<std::string> files = {op.file};
+/// The files that define a variant, its operator and that one's parts, and what else it launches.
+std::vector<std::string> files_of(const Variant& variant) {
+  const OpEntry& op = find_op(variant.op);
+  std::vector<std::string> files = {op.file, variant.file};
   for (const std::string& part : op.parts) files.push_back(find_op(part).file);
+  if (!launches_others(variant)) return files;
+  for (const Variant& v : all_variants()) {
+    if (v.op == op.name && v.backend == variant.backend) files.push_back(v.file);
+  }
   return files;
 }
 
@@ -105,8 +112,7 @@ std::string code_of_files(std::span<const ObjectCode> objects, std::span<const s
 std::string host_code(const Variant& variant, std::span<const ObjectCode> objects) {
   if (!is_own(variant)) return "";
   const OpEntry& op = find_op(variant.op);
-  std::vector<std::string> files = files_of(op);
-  files.push_back(variant.file);
+  std::vector<std::string> files = files_of(variant);
   for (const Variant& v : all_variants()) {
     if (v.op == op.name && v.backend == Backend::host && v.name == op.yardstick) {
       files.push_back(v.file);
@@ -120,8 +126,7 @@ std::string host_code(const Variant& variant, std::span<const ObjectCode> object
 
 std::string launch_code(const Variant& variant, std::span<const ObjectCode> objects) {
   if (!is_own(variant)) return "";
-  std::vector<std::string> files = files_of(find_op(variant.op));
-  files.push_back(variant.file);
+  const std::vector<std::string> files = files_of(variant);
   std::vector<ObjectCode> counted(objects.begin(), objects.end());
   for (const Variant& v : all_variants()) {
     if (v.backend != Backend::host || std::ranges::count(files, v.file) > 0) continue;

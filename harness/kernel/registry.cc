@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "harness/kernel/choice.h"
+#include "harness/kernel/tuned.h"
 
 namespace moegate {
 namespace {
@@ -73,6 +74,7 @@ void register_variant(Variant variant) {
 }
 
 void sort_and_check(Registry& r) {
+  add_tuned(r);
   std::ranges::sort(r.ops, {}, &OpEntry::name);
   const auto whose = [](const Variant& v) { return std::tie(v.op, v.backend, v.name); };
   std::ranges::sort(r.variants, {}, whose);

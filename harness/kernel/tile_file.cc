@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/kernel/tile_file.h"
 
+#include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -60,7 +62,6 @@ TunedTile read_section(const std::string& path, const IniSection& section) {
   tile.tokens = *tokens;
   for (const IniEntry& entry : section.entries) take(entry, tile);
   if (tile.config.kernel.empty()) usage_error("{} lacks 'kernel'; name one", tile.where);
-  if (tile.config.block == 0) usage_error("{} lacks 'block'; give the rows of a block", tile.where);
   return tile;
 }
 
@@ -83,7 +84,7 @@ std::string named_folder() {
 }  // namespace
 
 std::string TileConfig::text() const {
-  return fmt::format("{}/block={}{}", kernel, block, knobs_text(knobs));
+  return kernel + (block > 0 ? fmt::format("/block={}", block) : "") + knobs_text(knobs);
 }
 
 std::string TileConfig::variant() const {
@@ -143,8 +144,8 @@ std::string format_tiles(const std::vector<std::string>& about,
   std::string text;
   for (const std::string& line : about) text += fmt::format("# {}\n", line);
   for (const TunedTile& tile : tiles) {
-    text += fmt::format("\n[{}.{}]\nkernel = {}\nblock = {}\n", tile.op, tile.tokens,
-                        tile.config.kernel, tile.config.block);
+    text += fmt::format("\n[{}.{}]\nkernel = {}\n", tile.op, tile.tokens, tile.config.kernel);
+    if (tile.config.block > 0) text += fmt::format("block = {}\n", tile.config.block);
     for (const auto& [name, value] : tile.config.knobs) {
       text += fmt::format("{} = {}\n", name, value);
     }
@@ -166,6 +167,35 @@ const TunedTile* nearest_tile(const std::vector<TunedTile>& tiles, const std::st
   return nearest;
 }
 
+std::string routing_of(const Case& c) {
+  const auto at = c.params.find("routing");
+  return at == c.params.end() ? "" : at->second;
+}
+
+std::string routed_name(const std::string& shape, const std::string& routing) {
+  return shape + ",routing=" + boost::replace_all_copy(routing, "/", "_");
+}
+
+const TunedTile* tuned_entry(const TunedKey& files, const std::string& op, int tokens,
+                             const std::function<void(const TunedTile&)>& check) {
+  static std::map<fs::path, std::vector<TunedTile>> read;
+  const auto nearest_in = [&](const std::string& shape) {
+    const fs::path path = tile_path(tile_folder(), files.device_class, shape);
+    auto at = read.find(path);
+    if (at == read.end()) {
+      auto tiles = read_tiles(path).value_or(std::vector<TunedTile>{});
+      std::ranges::for_each(tiles, check);
+      at = read.emplace(path, std::move(tiles)).first;
+    }
+    return nearest_tile(at->second, op, tokens);
+  };
+  const TunedTile* any = nearest_in(files.shape);
+  if (files.routing.empty()) return any;
+  const TunedTile* routed = nearest_in(routed_name(files.shape, files.routing));
+  const auto away = [&](const TunedTile* tile) { return std::abs(tile->tokens - tokens); };
+  return routed && (!any || away(routed) <= away(any)) ? routed : any;
+}
+
 void use_tile_folder(const std::string& folder) {
   if (!folder.empty()) chosen_folder() = folder;
   if (!named_folder().empty()) tile_folder();
@@ -183,8 +213,8 @@ fs::path tile_folder() {
 }
 
 fs::path tile_path(const fs::path& folder, const std::string& device_class,
-                   const TileShape& shape) {
-  return folder / device_class / (shape.name() + ".ini");
+                   const std::string& shape) {
+  return folder / device_class / (shape + ".ini");
 }
 
 std::optional<std::vector<TunedTile>> read_tiles(const fs::path& path) {

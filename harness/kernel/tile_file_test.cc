@@ -3,11 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "harness/base/error.h"
 #include "harness/base/test_fixture.h"
 
 namespace moegate::test {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr const char* kGood = R"(# where from
 [moe_gate_up.32]
@@ -93,7 +98,6 @@ TEST(TileFile, RefusesWhatItCannotRead) {
   expect_refused("[a.1]\n" + body + "[a.1]\n" + body, {"[a.1]", "repeated"});
   expect_refused("[a.1]\n" + body + "block = 32\n", {"block", "repeated"});
   expect_refused("[a.1]\nblock = 16\n", {"[a.1]", "lacks 'kernel'"});
-  expect_refused("[a.1]\nkernel = gather\n", {"[a.1]", "lacks 'block'"});
   expect_refused("[a.1]\nkernel = gather\nblock = big\n", {"[a.1]", "block = big"});
   expect_refused("[a.1]\nkernel = gather\nblock = 512\n", {"[a.1]", "block = 512", "256"});
   expect_refused("[a.1]\n" + body + "splits = two\n", {"[a.1]", "splits = two"});
@@ -105,9 +109,35 @@ TEST(TileFile, RefusesWhatItCannotRead) {
 
 TEST(TileFile, IsNamedForTheShapeAndTheDevice) {
   const TileShape shape = {256, 8, 7168, 512, "fp8"};
-  EXPECT_EQ(tile_path("tiles", "nvidia-h200", shape),
+  EXPECT_EQ(tile_path("tiles", "nvidia-h200", shape.name()),
             "tiles/nvidia-h200/E=256,topk=8,H=7168,N=512,dtype=fp8.ini");
   EXPECT_EQ(read_tiles("/nowhere/at/all.ini"), std::nullopt);
+}
+
+TEST(TileFile, ARoutingsEntryWinsWhereItIsAsNear) {
+  const ScratchFolder folder;
+  const ScopedVariable named("MOEGATE_TILES", folder.path());
+  fs::create_directories(folder / "gpu");
+  const auto write = [&](const std::string& shape, const std::string& text) {
+    std::ofstream(folder / "gpu" / (shape + ".ini")) << text;
+  };
+  write("E=8", "[a.8]\nkernel = any8\n[a.64]\nkernel = any64\n");
+  write("E=8,routing=replay:x_y", "[a.8]\nkernel = routed8\n[a.1024]\nkernel = routed1024\n");
+  const auto kernel = [&](const std::string& routing, int tokens) {
+    const TunedTile* tile = tuned_entry({"gpu", "E=8", routing}, "a", tokens, [](const auto&) {});
+    return tile ? tile->config.kernel : "none";
+  };
+  EXPECT_EQ(kernel("", 8), "any8");
+  EXPECT_EQ(kernel("uniform", 8), "any8");
+  EXPECT_EQ(kernel("replay:x/y", 9), "routed8");
+  EXPECT_EQ(kernel("replay:x/y", 60), "any64");
+  EXPECT_EQ(kernel("replay:x/y", 900), "routed1024");
+  EXPECT_EQ(tuned_entry({"gpu", "E=9", "uniform"}, "a", 8, [](const auto&) {}), nullptr);
+  // An entry that does not fit is refused each time it is asked for.
+  write("E=7", "[a.8]\nkernel = odd\n");
+  const auto refuse = [](const TunedTile& tile) { usage_error("{}", tile.where); };
+  EXPECT_THROW(tuned_entry({"gpu", "E=7", ""}, "a", 8, refuse), Error);
+  EXPECT_THROW(tuned_entry({"gpu", "E=7", ""}, "a", 8, refuse), Error);
 }
 
 TEST(TileFile, ANamedFolderMustBeThere) {

@@ -41,7 +41,8 @@ const Operator& find(const std::string& name) {
 std::vector<const Variant*> host_variants(const std::string& op) {
   std::vector<const Variant*> variants;
   for (const Variant& v : all_variants()) {
-    if (v.op == op && v.backend == Backend::host && v.file.starts_with("kernels/")) {
+    if (v.op == op && v.backend == Backend::host && v.file.starts_with("kernels/") &&
+        !is_another_name(v)) {
       variants.push_back(&v);
     }
   }

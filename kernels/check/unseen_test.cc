@@ -104,7 +104,7 @@ TEST(Unseen, EveryHostVariantIsRightOnThemAndSaysHowMuchWasReplaced) {
     const Case c = case_of(small.op, small.params);
     Bench bench(*device, c);
     for (const Variant& v : all_variants()) {
-      if (v.op != small.op || v.backend != Backend::host) continue;
+      if (v.op != small.op || v.backend != Backend::host || is_another_name(v)) continue;
       Result result = bench.verify(v);
       if (result.status == Status::unsupported) continue;
       ASSERT_EQ(result.status, Status::ok) << c.key() << " " << v.name << ": " << result.why;

@@ -17,6 +17,10 @@ const std::vector<std::string> kAlphas = {"routed", "edges"};
 // Streams of the counter-based generator, one per tensor.
 enum Stream : uint64_t { kAStream = 361, kAScaleStream, kBStream, kBScaleStream, kRoutingStream };
 
+std::vector<std::string> usual(const Case& /*c*/, const DeviceFacts& /*device*/) {
+  return {"sparse_rows", "stream_k", "alpha_per_expert", "alpha_as_scale"};
+}
+
 const Op<DenseFc2> op({
     .help = "FC2 of all experts as one dense fp8 GEMM, an alpha per token and expert",
     .params = {{"tokens", "", "M, 1 to 65536"},
@@ -34,6 +38,9 @@ const Op<DenseFc2> op({
                {"routing", "uniform", kRoutingHelp}},
     .yardstick = "alpha_per_k_tile",
     .before = {.cuda = {{"alpha_per_k_tile_n64", "alpha_per_expert_n64*"}, {"alpha_per_k_tile"}}},
+    .tuning = {.shape = {"experts", "topk", "hidden", "inter", "scales", "k_tile"},
+               .usual = usual,
+               .without = {"cublaslt_plain"}},  // without the work of alpha
 });
 
 /// Of the tensor that holds an operand's scale factors.

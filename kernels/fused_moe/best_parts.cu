@@ -9,24 +9,26 @@
 namespace moegate::fused_moe {
 namespace {
 
-void multiply(const moe_gemm::MoeGemmArgs& args, ChooseTile choose, const Launch& where) {
-  choose(args.shape, where.device).launch(args, nullptr, where);
+void multiply(const moe_gemm::MoeGemmArgs& args, const FusedMoe& problem, ChooseTile choose,
+              const Launch& where) {
+  choose(args.shape, routing_of(problem.spec), where.device).launch(args, nullptr, where);
 }
 
 }  // namespace
 
-void launch_up_to_activation(const FusedMoeArgs& args, const Buffers& buffers, ChooseTile choose,
+void launch_up_to_activation(FusedMoe& problem, const Buffers& buffers, ChooseTile choose,
                              const Launch& where) {
+  const FusedMoeArgs args = problem.args();
   moe_align::launch_redundant_count(align(args, buffers), where);
-  multiply(gate_up(args, buffers), choose, where);
+  multiply(gate_up(args, buffers), problem, choose, where);
   silu_mul_quant::launch_fused(quantise(args, buffers), where);
 }
 
 void launch_best_parts(FusedMoe& problem, ChooseTile choose, const Launch& where) {
   const FusedMoeArgs args = problem.args();
   const Buffers buffers = buffers_at(args.shape, problem.workspace());
-  launch_up_to_activation(args, buffers, choose, where);
-  multiply(down(args, buffers), choose, where);
+  launch_up_to_activation(problem, buffers, choose, where);
+  multiply(down(args, buffers), problem, choose, where);
   moe_sum::launch_vectorised(sum(args, buffers), where);
 }
 

@@ -9,10 +9,11 @@ namespace moegate::fused_moe {
 
 /// Which kernel, with which knobs, computes a product: tile_of(), or one kernel always.
 using ChooseTile = moe_gemm::tiles::TileChoice (*)(const moe_gemm::MoeGemmShape& product,
+                                                   const std::string& routing,
                                                    const DeviceFacts& device);
 
 /// redundant_count, gate-up as `choose` says, and the fused activation and quantisation.
-void launch_up_to_activation(const FusedMoeArgs& args, const Buffers& buffers, ChooseTile choose,
+void launch_up_to_activation(FusedMoe& problem, const Buffers& buffers, ChooseTile choose,
                              const Launch& where);
 
 /// The whole layer: the above, down as `choose` says, and sum_vectorised. Five launches.

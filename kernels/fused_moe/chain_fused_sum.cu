@@ -36,7 +36,7 @@ struct Down {
 void launch(FusedMoe& problem, const Launch& where) {
   const FusedMoeArgs args = problem.args();
   const Buffers buffers = buffers_at(args.shape, problem.workspace());
-  launch_up_to_activation(args, buffers, moe_gemm::tiles::tile_of, where);
+  launch_up_to_activation(problem, buffers, moe_gemm::tiles::tile_of, where);
   moe_gemm::gather::zero_output(args.out, int64_t{args.shape.tokens} * args.shape.hidden,
                                 where.stream);
   moe_gemm::MoeGemmArgs down = fused_moe::down(args, buffers);
@@ -46,7 +46,7 @@ void launch(FusedMoe& problem, const Launch& where) {
 
 std::string unsupported(const Case& c, const DeviceFacts& device) {
   const FusedMoeShape shape = FusedMoeShape::of(c);
-  std::string why = tuned_unsupported(shape.gate_up(), device);
+  std::string why = tuned_unsupported(shape.gate_up(), routing_of(c), device);
   if (why.empty()) why = Down(shape.down()).why;
   return why.empty() ? moe_align::redundant_count_unsupported(shape.rows()) : why;
 }
@@ -60,7 +60,8 @@ const Kernel<FusedMoe> kernel({
     .unsupported = unsupported,
     .path =
         [](const Case& c, const DeviceFacts& device) {
-          return moe_gemm::tiles::tile_of(FusedMoeShape::of(c).gate_up(), device).path;
+          return moe_gemm::tiles::tile_of(FusedMoeShape::of(c).gate_up(), routing_of(c), device)
+              .path;
         },
     .tolerance = FusedMoe::kOtherSums,
     .between = FusedMoe::kSumsRounded,

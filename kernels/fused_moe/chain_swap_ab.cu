@@ -12,7 +12,7 @@ namespace moegate::fused_moe {
 namespace {
 
 moe_gemm::tiles::TileChoice swap_ab(const moe_gemm::MoeGemmShape& product,
-                                    const DeviceFacts& device) {
+                                    const std::string& /*routing*/, const DeviceFacts& device) {
   return moe_gemm::tiles::usual_tile("swap_ab", product, device);
 }
 

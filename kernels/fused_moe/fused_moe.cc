@@ -29,6 +29,18 @@ void resolve(Case& c, const DeviceFacts& device) {
       c, device, [](const Case& one) { return FusedMoeShape::of(one).gate_up(); });
 }
 
+/// On H200s, the gallery's pages of whole layers: one launch at decode, from 1024 tokens on the
+/// chain in sorted order.
+std::vector<std::string> usual(const Case& c, const DeviceFacts& device) {
+  if (device.backend == Backend::host) return {"depth_first"};
+  const FusedMoeShape s = FusedMoeShape::of(c);
+  constexpr int kDecodeRows = 64;
+  constexpr int kPrefillTokens = 1024;
+  if (s.tokens >= kPrefillTokens) return {"chain_sorted", "chain_tuned", "chain_gather"};
+  if (s.tokens * s.topk > kDecodeRows) return {"chain_tuned", "chain_gather"};
+  return {"one_launch", "chain_tuned", "chain_gather"};
+}
+
 const Op<FusedMoe> op({
     .help = "a whole fp8 block-scaled MoE layer: align, gate-up, silu and quantisation, down, sum",
     .params = {{"tokens", "", "T, 1 to 65536"},
@@ -44,6 +56,9 @@ const Op<FusedMoe> op({
     .before = {.cuda = {{"chain_gather"}}},
     .parts = {"moe_align", "moe_gate_up", "silu_mul_quant", "moe_sum"},
     .resolve = resolve,
+    .tuning = {.shape = {"experts", "topk", "hidden", "inter"},
+               .usual = usual,
+               .without = {"chain_fused_sum", "chain_sorted_sum"}},  // rows added by bf16 atomics
 });
 
 int multiple_of_group(const Case& c, const std::string& name) {

@@ -192,7 +192,8 @@ TEST(FusedMoeSteps, SortedBuffersHaveARowPerPlace) {
 TEST(FusedMoeSteps, AProductThatNeedsMemoryOfItsOwnIsRefused) {
   const auto device = open_host_device();
   const FusedMoeShape shape = FusedMoeShape::of(fused_moe_case({}));
-  EXPECT_EQ(tuned_unsupported(shape.gate_up(), device->facts()), "gather needs memory of its own");
+  EXPECT_EQ(tuned_unsupported(shape.gate_up(), "uniform", device->facts()),
+            "gather needs memory of its own");
 }
 
 TEST(FusedMoe, HostVariantsAgreeWithTheTruth) {

@@ -64,8 +64,9 @@ size_t workspace(const Case& c, const DeviceFacts&) {
   return buffer_bytes(FusedMoeShape::of(c));
 }
 
-std::string tuned_unsupported(const moe_gemm::MoeGemmShape& product, const DeviceFacts& device) {
-  const moe_gemm::tiles::TileChoice choice = moe_gemm::tiles::tile_of(product, device);
+std::string tuned_unsupported(const moe_gemm::MoeGemmShape& product, const std::string& routing,
+                              const DeviceFacts& device) {
+  const moe_gemm::tiles::TileChoice choice = moe_gemm::tiles::tile_of(product, routing, device);
   if (!choice.why.empty()) return choice.why;
   return choice.kernel->workspace ? choice.config.kernel + " needs memory of its own" : "";
 }

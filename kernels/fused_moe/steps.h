@@ -34,7 +34,8 @@ moe_sum::MoeSumArgs sum(const FusedMoeArgs& args, const Buffers& buffers);
 
 /// Why a chain cannot launch a product as it is tuned (tile_of()): a chain has no scratch memory
 /// for it. Empty when it can.
-std::string tuned_unsupported(const moe_gemm::MoeGemmShape& product, const DeviceFacts& device);
+std::string tuned_unsupported(const moe_gemm::MoeGemmShape& product, const std::string& routing,
+                              const DeviceFacts& device);
 
 /// `workspace` of the variants that need these buffers and no more.
 size_t workspace(const Case& c, const DeviceFacts& device);

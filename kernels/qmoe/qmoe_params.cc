@@ -30,11 +30,17 @@ std::vector<Param> params(std::vector<Param> own) {
   return all;
 }
 
+std::vector<std::string> usual(const Case& /*c*/, const DeviceFacts& device) {
+  if (device.backend == Backend::host) return {"expert_rows"};
+  return {"stream_imma", "single_fp32_acc"};
+}
+
 const Op<QmoeFc1> fc1({
     .help = "int4 MoE at decode: x * W1 per routed row, interleaved SwiGLU (ONNX Runtime QMoE)",
     .params = fc1_params(),
     .yardstick = "single",
     .before = befores(),
+    .tuning = tuning(usual),
 });
 
 const Op<QmoeFc2> fc2({
@@ -42,6 +48,7 @@ const Op<QmoeFc2> fc2({
     .params = params({}),
     .yardstick = "single",
     .before = befores(),
+    .tuning = tuning(usual),
 });
 
 QmoeShape common_shape(const Case& c) {
@@ -84,6 +91,12 @@ std::vector<Param> fc1_params() {
 Befores befores() {
   return {
       .cuda = {{"single_fp32_acc", "split_k?_fp32_acc"}, {"single_fp16_acc"}, {"single_fp32_acc"}}};
+}
+
+Tuning tuning(std::vector<std::string> (*usual)(const Case&, const DeviceFacts&)) {
+  return {.shape = {"experts", "topk", "hidden", "inter", "scale-block", "bias", "dtype"},
+          .usual = usual,
+          .without = {"single_fp16_acc", "split_k2_fp16_acc", "split_k3_fp16_acc"}};
 }
 
 QmoeShape QmoeFc1::shape_of(const Case& c) {

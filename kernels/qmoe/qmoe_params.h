@@ -2,6 +2,7 @@
 // What the registrations of operators with int4 products have in common.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "harness/kernel/kernel.h"
@@ -12,5 +13,7 @@ namespace moegate::qmoe {
 std::vector<Param> fc1_params();
 /// The single pass that accumulates alike; bf16 is never accumulated in fp16.
 Befores befores();
+/// Of their variants `tuned`: any but sums in fp16.
+Tuning tuning(std::vector<std::string> (*usual)(const Case&, const DeviceFacts&));
 
 }  // namespace moegate::qmoe

@@ -16,6 +16,11 @@ namespace {
 constexpr qmoe::WeightStreams kFc1{.codes = 202, .scales = 203, .bias = 204, .edges = 205};
 constexpr qmoe::WeightStreams kFc2{.codes = 212, .scales = 213, .bias = 214, .edges = 215};
 
+std::vector<std::string> usual(const Case& /*c*/, const DeviceFacts& device) {
+  if (device.backend == Backend::host) return {"expert_rows"};
+  return {"stream", "single_fp32_acc"};
+}
+
 const Op<QmoeLayer> op({
     .help = "a whole int4 MoE layer at decode: top-k of the logits, FC1 with SwiGLU, FC2, weighted "
             "sum (ONNX Runtime QMoE)",
@@ -23,6 +28,7 @@ const Op<QmoeLayer> op({
     .yardstick = "chain",
     .before = qmoe::befores(),
     .parts = {"topk_sort", "qmoe_fc1_swiglu"},
+    .tuning = qmoe::tuning(usual),
 });
 
 /// At the edges whole numbers, most of which several experts share: the lower one must win.

@@ -16,6 +16,15 @@ const std::vector<std::string> kValues = {"random", "edges"};
 // Streams of the counter-based generator, one per tensor.
 enum Stream : uint64_t { kXStream = 421, kWeightStream, kBiasStream };
 
+/// Where cuBLASLt's product begins to win on an H100: reports/gallery/nvidia-h100-router.md.
+std::vector<std::string> usual(const Case& c, const DeviceFacts& device) {
+  if (device.backend == Backend::host) return {"blocked"};
+  const RouterGemmShape s = RouterGemmShape::of(c);
+  constexpr int kFewLogits = 12288;
+  if (s.tokens * s.experts <= kFewLogits) return {"one_order", "cublaslt", "tile_mma"};
+  return {"cublaslt", "tile_mma"};
+}
+
 const Op<RouterGemm> op({
     .help = "logits of the router: x * W of all experts, and a bias",
     .params = {{"tokens", "", "T, 1 to 65536"},
@@ -29,6 +38,7 @@ const Op<RouterGemm> op({
                 "random, or edges: tokens of zeros, NaN and infinities, equal experts"}},
     .yardstick = "per_logit",
     .before = {.cuda = {{"tile_mma"}, {"cublaslt"}}},
+    .tuning = {.shape = {"experts", "hidden", "weights", "out", "bias"}, .usual = usual},
 });
 
 DType narrow_or_fp32(const Case& c, const char* name) {

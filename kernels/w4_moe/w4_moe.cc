@@ -45,6 +45,20 @@ std::vector<Param> params(std::vector<Param> own) {
   return all;
 }
 
+/// By the rows that an expert has on average: reports/gallery/nvidia-h100-int4.md.
+std::vector<std::string> usual(const Case& c, const DeviceFacts& device) {
+  if (device.backend == Backend::host) return {"expert_once"};
+  constexpr int64_t kFewRows = 6;
+  const int64_t rows = c.get_int("tokens", 1, 1 << 16) * c.get_int("topk", 1, 1 << 16);
+  if (rows <= kFewRows * c.get_int("experts", 1, 1 << 16)) {
+    return {"stream_rows", "stream_mma", "tile_mma"};
+  }
+  return {"ring_rs", "tile_mma", "stream_mma"};
+}
+
+const Tuning kTuning = {.shape = {"experts", "topk", "hidden", "inter", "weights", "group", "bias"},
+                        .usual = usual};
+
 const Op<W4GateUp> gate_up({
     .help = "grouped GEMM x * W1 + bias per routed row, MXFP4 or int4 weights, SwiGLU",
     .params = params({{"alpha", "1.702", "factor inside the sigmoid"},
@@ -52,6 +66,7 @@ const Op<W4GateUp> gate_up({
                       {"limit", "7", "clamp of gate (above) and up (both sides); 0: none"}}),
     .yardstick = "gather",
     .before = {.cuda = {{"tile_mma"}}},
+    .tuning = kTuning,
 });
 
 const Op<W4Down> down({
@@ -59,6 +74,7 @@ const Op<W4Down> down({
     .params = params({}),
     .yardstick = "gather",
     .before = {.cuda = {{"tile_mma"}}},
+    .tuning = kTuning,
 });
 
 bool has_bias(const Case& c) {

@@ -66,6 +66,50 @@ TEST_F(TuneTest, TunedRunsWhatTuningFound) {
             std::string::npos);
 }
 
+// Operators without tile configurations choose one of their variants.
+TEST_F(TuneTest, TunedRunsTheVariantThatTuningFound) {
+  write("layer.suite",
+        "op = dense_fc2\ntokens = 2, 9\nexperts = 8\ntopk = 2\nhidden = 128\ninter = 128\n[fc2]\n");
+  const std::string quick = " --min-samples 10 --max-samples 20 ";
+  const Outcome tuned =
+      moegate("tune --suite ./layer.suite --device host --rounds 2 --axis tokens=2,9" + quick);
+  EXPECT_EQ(tuned.exit, 0) << tuned.err;
+  EXPECT_EQ(query("out/tune.sqlite", "SELECT group_concat(DISTINCT variant) FROM result"),
+            "tile/alpha_per_expert,tile/alpha_per_k_tile,tile/sparse_rows");
+  const auto written = files("out/tiles");
+  ASSERT_EQ(written.size(), 1u);
+  EXPECT_EQ(written[0].filename(), "dense_fc2,E=8,topk=2,H=128,N=128,scales=tensor,k_tile=128.ini");
+  const auto tiles = read_tiles(written[0]).value();
+  ASSERT_EQ(tiles.size(), 2u);
+  EXPECT_EQ(tiles[0].config, (TileConfig{tiles[0].config.kernel, 0, {}}));
+
+  const std::string run =
+      "run --suite ./layer.suite --device host --axis tokens=3 --variant '^tuned$' --rounds 1" +
+      quick;
+  ASSERT_EQ(moegate(run + "--tiles out/tiles").exit, 0);
+  const auto path_begins = [&](const char* store, const std::string& with) {
+    const std::string path = query(store, "SELECT path FROM result");
+    EXPECT_TRUE(path.starts_with(with)) << path;
+  };
+  path_begins("results.sqlite", "tuned: " + tiles[0].config.kernel + " for 2 tokens");
+  ASSERT_EQ(moegate(run + "--db other.sqlite").exit, 0);
+  path_begins("other.sqlite", "default: sparse_rows");
+
+  const std::string file = fs::relative(written[0], folder_);
+  for (const auto& [entry, says] :
+       {std::pair("[dense_fc2.2]\nkernel = alpha\n",
+                  "kernel = alpha is no variant that tuned launches; there are alpha_per_expert"),
+        std::pair("[moe_sum.2]\nkernel = sparse_rows\n", "in the file of operator dense_fc2"),
+        std::pair("[dense_fc2.2]\nkernel = sparse_rows\nblock = 16\n",
+                  "more than kernel and us")}) {
+    write(file, entry);
+    const Outcome refused = moegate(run + "--tiles out/tiles");
+    EXPECT_NE(refused.exit, 0) << refused.out;
+    EXPECT_NE((refused.out + refused.err).find(says), std::string::npos)
+        << refused.out << refused.err;
+  }
+}
+
 TEST_F(TuneTest, TakesKernelsAsListNamesThemOrWithoutPrefix) {
   for (const char* kernel : {"^tile/sorted_rows", "tile/sorted_rows|tile/no_such", "sorted_rows"}) {
     const Outcome tuned = moegate(
@@ -171,7 +215,7 @@ TEST_F(TuneTest, BadInputIsOneLine) {
     EXPECT_NE(outcome.err.find(says), std::string::npos) << outcome.err;
   };
   refused("tune", 2, "--suite");
-  refused(tune("--op topk_sort"), 2, "--op topk_sort: this operator has no tile configurations");
+  refused(tune("--op topk_sort"), 2, "--op topk_sort: this operator has nothing to tune");
   refused(tune("--filter '('"), 2, "--filter '('");
   refused(tune("--routing uniform --axis routing=balanced"), 2, "--routing and --axis routing");
   refused(tune("--rounds 0"), 2, "--rounds 0");

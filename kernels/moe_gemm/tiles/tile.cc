@@ -100,31 +100,15 @@ std::string fault_of_knobs(const TileKernel& kernel, const Knobs& knobs) {
                      fmt::join(combinations, ", "));
 }
 
-/// Entries of the shape's file that fit this program; null where there is no file. Read once: a
-/// process measures one state of a file.
-const std::vector<TunedTile>* tuned_tiles(const TileShape& shape, const DeviceFacts& device) {
-  static std::map<std::filesystem::path, std::optional<std::vector<TunedTile>>> read;
-  const auto path = tile_path(tile_folder(), device.klass, shape);
-  const auto [at, first] = read.try_emplace(path);
-  if (first) {
-    try {
-      at->second = read_tiles(path);
-      for (const TunedTile& tile : at->second.value_or(std::vector<TunedTile>{})) {
-        const std::string fault = fault_of(tile, shape, device.backend);
-        if (!fault.empty()) usage_error("{} {}; correct it or tune again", tile.where, fault);
-      }
-    } catch (...) {
-      read.erase(at);
-      throw;
-    }
-  }
-  return at->second ? &*at->second : nullptr;
-}
-
-/// What the shape's file says; no kernel where it says nothing.
-TileChoice tuned_choice(const MoeGemmShape& shape, const DeviceFacts& device) {
-  const auto* tiles = tuned_tiles(file_shape(shape), device);
-  const TunedTile* tile = tiles ? nearest_tile(*tiles, op_of(shape), shape.tokens) : nullptr;
+/// What the shape's files say; no kernel where they say nothing.
+TileChoice tuned_choice(const MoeGemmShape& shape, const std::string& routing,
+                        const DeviceFacts& device) {
+  const TileShape file = file_shape(shape);
+  const TunedTile* tile = tuned_entry(
+      {device.klass, file.name(), routing}, op_of(shape), shape.tokens, [&](const TunedTile& one) {
+        const std::string fault = fault_of(one, file, device.backend);
+        if (!fault.empty()) usage_error("{} {}; correct it or tune again", one.where, fault);
+      });
   if (!tile) return {};
   TileChoice choice;
   choice.kernel = find_kernel(device.backend, tile->config.kernel);
@@ -190,6 +174,7 @@ std::string fault_of(const TunedTile& tile, const TileShape& shape, Backend back
                        MoeGateUp::kOp, MoeDown::kOp);
   }
   const TileConfig& config = tile.config;
+  if (config.block == 0) return "lacks 'block'; give the rows of a block";
   const TileKernel* kernel = find_kernel(backend, config.kernel);
   if (!kernel) {
     std::vector<std::string> known;
@@ -244,15 +229,16 @@ TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
 
 TileChoice best_tile(const MoeGemmShape& shape, const std::string& routing,
                      const DeviceFacts& device) {
-  TileChoice tuned = tuned_choice(shape, device);
+  TileChoice tuned = tuned_choice(shape, routing, device);
   if (tuned.kernel) return where_supported(std::move(tuned), shape);
   MoeGemmShape usual = shape;
   usual.block = usual_block(shape, drawn_rows(shape, routing));
   return default_tile(usual, device);
 }
 
-TileChoice tile_of(const MoeGemmShape& shape, const DeviceFacts& device) {
-  TileChoice tuned = tuned_choice(shape, device);
+TileChoice tile_of(const MoeGemmShape& shape, const std::string& routing,
+                   const DeviceFacts& device) {
+  TileChoice tuned = tuned_choice(shape, routing, device);
   if (!tuned.kernel) return default_tile(shape, device);
   if (tuned.config.block == shape.block) {
     return where_supported(std::move(tuned), shape);

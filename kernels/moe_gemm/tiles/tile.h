@@ -124,7 +124,8 @@ TileChoice best_tile(const MoeGemmShape& shape, const std::string& routing,
                      const DeviceFacts& device);
 /// For a shape with its block: best_tile() where that has the same block, none where the file says
 /// another, else default_tile(). Throws Error(usage) for a bad file.
-TileChoice tile_of(const MoeGemmShape& shape, const DeviceFacts& device);
+TileChoice tile_of(const MoeGemmShape& shape, const std::string& routing,
+                   const DeviceFacts& device);
 /// A kernel with its usual knobs for a shape with its block; no kernel, and why, where it cannot.
 TileChoice usual_tile(const std::string& kernel, const MoeGemmShape& shape,
                       const DeviceFacts& device);
