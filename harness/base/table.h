@@ -3,11 +3,16 @@
 // TSV and JSON. Parts of it can be taken, in another order.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "harness/base/terminal.h"
@@ -41,6 +46,27 @@ struct Table {
   /// Names of the columns that a text which is too wide keeps. Columns before the first of them
   /// stand above their rows, any other column goes. Empty: see render_text().
   std::vector<std::string> keep = {};
+
+  /// Adds a row of texts, numbers and cells.
+  template <class... Values>
+  void add(const Values&... values) {
+    rows.push_back({cell(values)...});
+  }
+  /// A number as it is printed: number("{:.2f}", 1.5).
+  template <class... Args>
+  static Cell number(fmt::format_string<Args...> format, Args&&... args) {
+    return {fmt::format(format, std::forward<Args>(args)...), true};
+  }
+  template <class T>
+  static Cell cell(const T& value) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      return number("{}", value);
+    } else if constexpr (std::same_as<T, Cell>) {
+      return value;
+    } else {
+      return {std::string(value)};
+    }
+  }
 };
 
 enum class Format { text, md, csv, tsv, json };

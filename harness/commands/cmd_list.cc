@@ -32,7 +32,7 @@ namespace {
 
 Table list_suites_table() {
   Table table{{"suite", "about"}, {}};
-  for (const auto& [name, about] : list_suites()) table.rows.push_back({{name}, {about}});
+  for (const auto& [name, about] : list_suites()) table.add(name, about);
   return table;
 }
 
@@ -42,7 +42,7 @@ Table list_kernels_table(const RunOptions& options) {
   with_kernels(options.worker.modules, [&](const Registry& registry) {
     for (const Variant& v : registry.variants) {
       if (is_configuration(v.name) || !kernel.found_in(v.name)) continue;
-      table.rows.push_back({{v.op}, {v.name}, {name_of(v.backend)}, {v.help}});
+      table.add(v.op, v.name, name_of(v.backend), v.help);
     }
   });
   return table;
@@ -68,8 +68,7 @@ Table list_cases_table(const RunOptions& options) {
   for (PlannedCase& p : planned) {
     const PlannedCase one = std::exchange(p, {});  // of 10^5 cases not twice what they are
     const std::string names = fmt::format("{}", fmt::join(one.variants, " "));
-    table.rows.push_back(
-        {{one.spec.suite}, {one.spec.section}, {one.spec.key()}, {names.empty() ? none : names}});
+    table.add(one.spec.suite, one.spec.section, one.spec.key(), names.empty() ? none : names);
   }
   return table;
 }
@@ -77,13 +76,8 @@ Table list_cases_table(const RunOptions& options) {
 Table list_devices_table() {
   Table table{{"device", "name", "class", "processors", "cache MiB", "memory GiB", "driver"}, {}};
   const auto add = [&](const std::string& spec, const DeviceFacts& f) {
-    table.rows.push_back({{spec},
-                          {f.name},
-                          {f.klass},
-                          {std::to_string(f.processors), true},
-                          {std::to_string(f.cache_bytes >> 20), true},
-                          {std::to_string(f.memory_bytes >> 30), true},
-                          {f.driver}});
+    table.add(spec, f.name, f.klass, f.processors, f.cache_bytes >> 20, f.memory_bytes >> 30,
+              f.driver);
   };
   std::string why_none;
   int ordinal = 0;
@@ -94,8 +88,8 @@ Table list_devices_table() {
 }
 
 /// Of results; empty where a program that did not count wrote them.
-std::string megabytes(int64_t bytes) {
-  return bytes > 0 ? fmt::format("{:.1f}", static_cast<double>(bytes) / 1e6) : "";
+Table::Cell megabytes(int64_t bytes) {
+  return {bytes > 0 ? fmt::format("{:.1f}", static_cast<double>(bytes) / 1e6) : "", true};
 }
 
 Table list_runs_table(const std::string& db) {
@@ -116,24 +110,17 @@ Table list_runs_table(const std::string& db) {
       {}};
   table.keep = {"run", "label", "started", "status", "commit"};
   while (rows.step()) {
-    table.rows.push_back({{run.text("run_id"), true},
-                          {run.text("label")},
-                          {run.text("started")},
-                          {run.text("status")},
-                          {run.text("name")},
-                          {run.text("timer")},
-                          {run.text("rounds"), true},
-                          {short_measured_commit(store.run_info(run.integer("run_id")))},
-                          {run.text("results"), true},
-                          {megabytes(run.integer("bytes")), true}});
+    const int64_t id = run.integer("run_id");
+    table.add(id, run.text("label"), run.text("started"), run.text("status"), run.text("name"),
+              run.text("timer"), run.integer("rounds"), short_measured_commit(store.run_info(id)),
+              run.integer("results"), megabytes(run.integer("bytes")));
   }
   return table;
 }
 
 Table list_reports_table() {
   Table table{{"report", "about"}, {}};
-  for (const auto& name : report_names())
-    table.rows.push_back({{name}, {title_of_report(find_report(name))}});
+  for (const auto& name : report_names()) table.add(name, title_of_report(find_report(name)));
   return table;
 }
 
@@ -141,10 +128,6 @@ Table list_reports_table() {
 Table project_table() {
   const Project project = find_project();
   Table table{{"setting", "value", "from", "about"}, {}};
-  const auto add = [&](const std::string& name, const std::string& value, const std::string& from,
-                       const char* about) {
-    table.rows.push_back({{name}, {value}, {from}, {about}});
-  };
   const auto if_unset = [&](std::string_view name) -> std::string {
     if (name == "out") return project.out();
     if (name == "baselines") return project.baselines_to_read(project.judges_own_kernels());
@@ -156,12 +139,13 @@ Table project_table() {
     for (const ProjectSetting& s : project.settings) {
       if (s.key != key.name) continue;
       set = true;
-      add(s.of_pull_request ? s.key + " (pull-request)" : s.key, s.value, project.file, key.about);
+      table.add(s.of_pull_request ? s.key + " (pull-request)" : s.key, s.value,
+                project.file.string(), key.about);
     }
-    if (!set) add(key.name, if_unset(key.name), "default", key.about);
+    if (!set) table.add(key.name, if_unset(key.name), "default", key.about);
   }
   const WhichStore store = nearest_store();
-  add("store", store.path, store.why.empty() ? "default" : store.why, "where runs are kept");
+  table.add("store", store.path, store.why.empty() ? "default" : store.why, "where runs are kept");
   if (!project.is_there()) say("no {} here or above: these are the defaults\n", kProjectFile);
   return table;
 }

@@ -33,12 +33,11 @@ Table controls_table(const Tally& tally) {
   Table table{{"control"}, {}};
   for (const ControlOutcome o : outcomes) table.columns.push_back(name_of(o));
   for (const auto& [name, counts] : tally.controls) {
-    std::vector<Table::Cell> row = {{name}};
+    table.add(name);
     for (const ControlOutcome o : outcomes) {
-      const auto it = counts.find(o);
-      row.push_back({std::to_string(it == counts.end() ? 0 : it->second), true});
+      const int* count = find_or_null(counts, o);
+      table.rows.back().push_back(Table::cell(count ? *count : 0));
     }
-    table.rows.push_back(row);
   }
   return table;
 }
@@ -69,13 +68,12 @@ Table precision_table(const Tally& tally) {
       &BeyondRounding::column_scale,      &BeyondRounding::column_scale_most};
   for (const auto& [name, graded] : tally.graded) {
     const auto& [op, variant, output] = name;
-    std::vector<Table::Cell> row = {{op}, {variant}, {output}};
+    table.add(op, variant, output);
     for (const Statistic field : kShown) {
-      const std::string measured = fmt::format("{:.2g}", graded.measured.*field);
-      row.push_back({graded.stated ? fmt::format("{} of {:.2g}", measured, graded.allowed.*field)
-                                   : measured});
+      std::string shown = fmt::format("{:.2g}", graded.measured.*field);
+      if (graded.stated) shown += fmt::format(" of {:.2g}", graded.allowed.*field);
+      table.rows.back().push_back({shown});
     }
-    table.rows.push_back(std::move(row));
   }
   return table;
 }
@@ -86,15 +84,11 @@ Table invariance_table(const Tally& tally) {
   for (const auto& [name, broken] : tally.invariance) {
     const auto& [op, variant] = name;
     if (broken.tokens == 0) {
-      table.rows.push_back({{op}, {variant}, {"yes"}, {""}, {""}, {""}});
-      continue;
+      table.add(op, variant, "yes", "", "", "");
+    } else {
+      table.add(op, variant, "no", fmt::format("{:g} tokens", broken.tokens),
+                fmt::format("{:g}", broken.place), fmt::format("{:.2g} %", 100 * broken.share));
     }
-    table.rows.push_back({{op},
-                          {variant},
-                          {"no"},
-                          {fmt::format("{:g} tokens", broken.tokens)},
-                          {fmt::format("{:g}", broken.place)},
-                          {fmt::format("{:.2g} %", 100 * broken.share)}});
   }
   return table;
 }

@@ -211,15 +211,10 @@ Table resources_table(const std::vector<ResourceRow>& rows, const KernelSelectio
               {}};
   for (const ResourceRow& row : rows) {
     const KernelResources& k = row.kernel;
-    table.rows.push_back({{k.file},
-                          {is_for_people(format) ? kernel_name(k.kernel).whole() : k.kernel},
-                          {fmt::format("{}", fmt::join(selection.variants_of(k), " "))},
-                          {std::to_string(k.registers), true},
-                          {std::to_string(k.local_bytes), true},
-                          {std::to_string(k.static_shared), true},
-                          known_number(row.shape.threads),
-                          known_number(row.shape.dynamic_shared),
-                          known_number(row.blocks_per_sm)});
+    table.add(k.file, is_for_people(format) ? kernel_name(k.kernel).whole() : k.kernel,
+              fmt::format("{}", fmt::join(selection.variants_of(k), " ")), k.registers,
+              k.local_bytes, k.static_shared, known_number(row.shape.threads),
+              known_number(row.shape.dynamic_shared), known_number(row.blocks_per_sm));
   }
   return table;
 }

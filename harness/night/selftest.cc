@@ -32,10 +32,10 @@ Plan with_saboteurs(Plan plan) {
   return plan;
 }
 
-std::string exit_of(const Result& result) {
+int exit_of(const Result& result) {
   Tally tally;
   tally.counts[result.status] = 1;
-  return std::to_string(static_cast<int>(tally.exit()));
+  return static_cast<int>(tally.exit());
 }
 
 }  // namespace
@@ -78,12 +78,8 @@ Table saboteur_table(const std::vector<TriedSaboteur>& all) {
         s.as_expected()
             ? ""
             : fmt::format("MISSED: should be {} '{}'", name_of(expected.status), expected.why);
-    table.rows.push_back({{s.variant.name},
-                          {s.variant.help},
-                          {name_of(s.result.status)},
-                          {exit_of(s.result), true},
-                          {s.result.why},
-                          {verdict}});
+    table.add(s.variant.name, s.variant.help, name_of(s.result.status), exit_of(s.result),
+              s.result.why, verdict);
   }
   return table;
 }
@@ -245,16 +241,13 @@ Table calibration_table(const std::vector<Calibration>& calibrations) {
   table.columns = {"Injected", "Rows",         "Sent on",       "Failed",
                    "Share",    "Inconclusive", "Mean estimate", "Sd of a pair",
                    "Lambda",   "Median MDE",   "Blind"};
-  const auto cell = [](std::string text) { return Table::Cell{std::move(text), true}; };
-  const auto count = [&](int n) { return cell(std::to_string(n)); };
-  const auto share = [&](double x) { return cell(fmt::format("{:.2f} %", 100 * x)); };
+  const auto share = [](double x) { return Table::number("{:.2f} %", 100 * x); };
   for (const Calibration& c : calibrations) {
     const double failed = c.judged > 0 ? static_cast<double>(c.failed) / c.judged : 0;
-    table.rows.push_back({share(c.injected), count(c.judged), count(c.screened), count(c.failed),
-                          cell(fmt::format("{:.0f} %", 100 * failed)), count(c.inconclusive),
-                          share(c.effect), share(c.sd),
-                          cell(c.injected > 0 ? "" : fmt::format("{:.2f}", c.lambda)), share(c.mde),
-                          count(c.blind)});
+    const Table::Cell lambda{c.injected > 0 ? "" : fmt::format("{:.2f}", c.lambda), true};
+    table.add(share(c.injected), c.judged, c.screened, c.failed,
+              Table::number("{:.0f} %", 100 * failed), c.inconclusive, share(c.effect), share(c.sd),
+              lambda, share(c.mde), c.blind);
   }
   return table;
 }
@@ -287,7 +280,7 @@ Table mde_histogram(const Comparison& result) {
         i == 0           ? fmt::format("below {:g} %", 100 * kEdges[0])
         : i + 1 == kBins ? fmt::format("{:g} % or more", 100 * kEdges[i - 1])
                          : fmt::format("{:g} to {:g} %", 100 * kEdges[i - 1], 100 * kEdges[i]);
-    table.rows.push_back({{range}, {std::to_string(counts[i]), true}});
+    table.add(range, counts[i]);
   }
   return table;
 }

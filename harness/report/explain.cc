@@ -19,13 +19,9 @@
 namespace moegate {
 namespace {
 
-std::string number_cell(double value) {
-  return fmt::format("{:.6g}", value);
-}
-
 std::vector<Table::Cell> number_cells(const CauseNumber& n, const std::string& change) {
-  return {
-      {n.name}, {number_cell(n.base), true}, {number_cell(n.head), true}, {n.unit}, {change, true}};
+  const auto number = [](double x) { return Table::number("{:.6g}", x); };
+  return {{n.name}, number(n.base), number(n.head), {n.unit}, {change, true}};
 }
 
 Table numbers_table(const Cause& cause) {

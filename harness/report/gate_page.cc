@@ -19,9 +19,9 @@ constexpr size_t kCellCharacters = 400;  // so that one child's last words do no
 constexpr int kContext = 1, kFailed = 2, kWaived = 3, kTheRest = 4, kNumbers = 5;
 
 /// With its unit where that is not the column's.
-std::string level_cell(double level, const CaseVerdict& v, bool host) {
-  if (!(level > 0)) return "";
-  return fmt::format("{:.4g}{}", level, host && v.by_time ? " us" : "");
+Table::Cell level_cell(double level, const CaseVerdict& v, bool host) {
+  if (!(level > 0)) return {"", true};
+  return Table::number("{:.4g}{}", level, host && v.by_time ? " us" : "");
 }
 
 std::string bounds_text(const CaseVerdict& v) {
@@ -37,8 +37,8 @@ Tone tone_of(Outcome outcome) {
   return doubtful ? Tone::doubtful : Tone::plain;
 }
 
-Table::Cell cell(const std::string& text) {
-  return {clipped(one_line(text), kCellCharacters)};
+std::string short_line(const std::string& text) {
+  return clipped(one_line(text), kCellCharacters);
 }
 
 Table cases_table(const std::vector<const CaseVerdict*>& rows, bool host) {
@@ -47,14 +47,11 @@ Table cases_table(const std::vector<const CaseVerdict*>& rows, bool host) {
   table.columns = {"Outcome",    "Case",   "Variant",     "Before" + unit,
                    "Now" + unit, "Change", "95 % bounds", "Why"};
   for (const CaseVerdict* v : rows) {
-    table.rows.push_back({{.text = name_of(v->outcome), .tone = tone_of(v->outcome)},
-                          cell(v->id.key),
-                          cell(v->id.variant),
-                          {level_cell(v->base, *v, host), true},
-                          {level_cell(v->head, *v, host), true},
-                          {v->latency ? percent(v->latency->effect) : "", true},
-                          {bounds_text(*v)},
-                          cell((v->stage == 2 ? "replayed: " : "") + v->why)});
+    const Table::Cell outcome{.text = name_of(v->outcome), .tone = tone_of(v->outcome)};
+    const Table::Cell change{v->latency ? percent(v->latency->effect) : "", true};
+    table.add(outcome, short_line(v->id.key), short_line(v->id.variant),
+              level_cell(v->base, *v, host), level_cell(v->head, *v, host), change, bounds_text(*v),
+              short_line((v->stage == 2 ? "replayed: " : "") + v->why));
   }
   return table;
 }

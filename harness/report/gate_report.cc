@@ -140,28 +140,16 @@ Table verdict_table(const GateResult& result) {
   table.columns = {"outcome", "suite", "case",  "variant", "base",       "head",
                    "effect",  "low",   "high",  "p",       "p_adjusted", "mde",
                    "against", "why",   "stage", "waiver",  "cause"};
-  const auto number = [](double x) { return Table::Cell{fmt::format("{:.5g}", x), true}; };
-  const auto level = [&](double x) { return x > 0 ? number(x) : Table::Cell{"", true}; };
+  const auto number = [](bool known, double x) {
+    return known ? Table::number("{:.5g}", x) : Table::Cell{"", true};
+  };
   for (const CaseVerdict& v : result.cases) {
     const Judgement l = v.latency.value_or(Judgement{});
-    const auto latency = [&](double x) { return v.latency ? number(x) : Table::Cell{"", true}; };
-    table.rows.push_back({{name_of(v.outcome)},
-                          {v.id.suite},
-                          {v.id.key},
-                          {v.id.variant},
-                          level(v.base),
-                          level(v.head),
-                          latency(l.effect),
-                          latency(l.low),
-                          latency(l.high),
-                          latency(l.p),
-                          latency(l.p_adjusted),
-                          latency(l.mde),
-                          {v.against},
-                          {v.why},
-                          {std::to_string(v.stage), true},
-                          {v.waiver},
-                          {cause_of(v)}});
+    const auto latency = [&](double x) { return number(v.latency.has_value(), x); };
+    table.add(name_of(v.outcome), v.id.suite, v.id.key, v.id.variant, number(v.base > 0, v.base),
+              number(v.head > 0, v.head), latency(l.effect), latency(l.low), latency(l.high),
+              latency(l.p), latency(l.p_adjusted), latency(l.mde), v.against, v.why, v.stage,
+              v.waiver, cause_of(v));
   }
   return table;
 }

@@ -45,13 +45,13 @@ std::vector<Table::Cell> cells_of(const HistorySeries& series, const HistoryPoin
   const bool spread = p.level.n > 1;
   const auto step = [&](const ChangePoint& c) { return written(c.after - c.before); };
   return {{p.started},
-          {fmt::format("{}", p.run), true},
+          Table::cell(p.run),
           {p.label},
           {short_uuid(p.uuid)},
           {p.commit},
-          {fmt::format("{:.5g}", p.level.level()), true},
+          Table::number("{:.5g}", p.level.level()),
           {spread ? fmt::format("{:.2f}", 100 * p.level.sd_log) : "", true},
-          {fmt::format("{}", p.level.n), true},
+          Table::cell(p.level.n),
           noisy ? Table::Cell{.text = "noisy", .tone = Tone::doubtful} : Table::Cell{"ok"},
           {before ? code_between(before->code, p.code) : ""},
           {before ? written(p.level.mean_log - before->level.mean_log) : "", true},
@@ -142,12 +142,9 @@ Table history_table(const std::vector<HistorySeries>& all) {
   for (const std::string& column : columns_of("level")) table.columns.push_back(column);
   for (const HistorySeries& series : all) {
     for (auto& cells : rows_of(series, share_of)) {
-      std::vector<Table::Cell> row = {{series.key},     {series.variant},
-                                      {series.klass},   {series.timer},
-                                      {series.flush},   {fmt::format("{}", series.protocol), true},
-                                      {unit_of(series)}};
-      std::ranges::move(cells, std::back_inserter(row));
-      table.rows.push_back(std::move(row));
+      table.add(series.key, series.variant, series.klass, series.timer, series.flush,
+                series.protocol, unit_of(series));
+      std::ranges::move(cells, std::back_inserter(table.rows.back()));
     }
   }
   return table;

@@ -58,15 +58,10 @@ Table stall_table(const std::vector<StallLine>& lines, size_t most) {
               {}};
   for (const StallLine& l : lines) {
     if (table.rows.size() == most) break;
-    table.rows.push_back({{l.kernel},
-                          {l.instruction},
-                          {l.reason},
-                          {fmt::format("{:.1f}", 100 * l.base_share), true},
-                          {fmt::format("{:.1f}", 100 * l.head_share), true},
-                          {fmt::format("{:+.1f}", 100 * l.change()), true},
-                          {offset_text(l.base_offset)},
-                          {offset_text(l.head_offset)},
-                          {l.line}});
+    table.add(l.kernel, l.instruction, l.reason, Table::number("{:.1f}", 100 * l.base_share),
+              Table::number("{:.1f}", 100 * l.head_share),
+              Table::number("{:+.1f}", 100 * l.change()), offset_text(l.base_offset),
+              offset_text(l.head_offset), l.line);
   }
   return table;
 }

@@ -309,16 +309,8 @@ Table groups_table(const WhatChanged& changed) {
       {"what", "change", "rows", "operator", "variant", "since", "run", "commits", "code", "trend"},
       {}};
   for (const ChangeGroup& g : changed.groups) {
-    table.rows.push_back({{name_of(g.kind)},
-                          {change_of(g), true},
-                          {std::to_string(g.rows.size()), true},
-                          {g.op},
-                          {g.variant},
-                          {g.after.started.substr(0, 10)},
-                          {std::to_string(g.after.id), true},
-                          {commits_of(g)},
-                          {g.code},
-                          {trend_of(g)}});
+    table.add(name_of(g.kind), Table::Cell{change_of(g), true}, g.rows.size(), g.op, g.variant,
+              g.after.started.substr(0, 10), g.after.id, commits_of(g), g.code, trend_of(g));
   }
   return table;
 }
@@ -350,17 +342,9 @@ Table what_changed_table(const WhatChanged& changed) {
               {}};
   for (const ChangeGroup& g : changed.groups) {
     for (const ChangedRow& row : g.rows) {
-      table.rows.push_back({{name_of(g.kind)},
-                            {row.id.suite},
-                            {row.id.key},
-                            {row.id.variant},
-                            {row.change == 0 ? "" : fmt::format("{:.4f}", row.change), true},
-                            {std::to_string(g.before.id), true},
-                            {std::to_string(g.after.id), true},
-                            {measured_commit(g.before)},
-                            {measured_commit(g.after)},
-                            {g.code},
-                            {row.why}});
+      const Table::Cell change{row.change == 0 ? "" : fmt::format("{:.4f}", row.change), true};
+      table.add(name_of(g.kind), row.id.suite, row.id.key, row.id.variant, change, g.before.id,
+                g.after.id, measured_commit(g.before), measured_commit(g.after), g.code, row.why);
     }
   }
   return table;

@@ -64,12 +64,8 @@ Table sparklines(const SiteData& data, const SiteRun& newest) {
   for (const auto& [at, index] : indices) {
     const auto& [op, i] = at;
     const SiteRun& run = data.runs[i];
-    table.rows.push_back({{op},
-                          {std::to_string(run.info.id), true},
-                          {minute_of(run.info.started)},
-                          {short_measured_commit(run.info)},
-                          {fmt::format("{:.2f}", 100 * std::exp(index.sum / index.rows)), true},
-                          {std::to_string(index.rows), true}});
+    table.add(op, run.info.id, minute_of(run.info.started), short_measured_commit(run.info),
+              Table::number("{:.2f}", 100 * std::exp(index.sum / index.rows)), index.rows);
   }
   add_links(table);
   return table;
@@ -84,20 +80,16 @@ Table runs_table(const SiteData& data, bool ab) {
   for (auto run = data.runs.rbegin(); run != data.runs.rend(); ++run) {
     if (run->ab != ab || (ab && !run->judged()) || table.rows.size() == kShownRuns) continue;
     const RunInfo& info = run->info;
-    std::vector<Table::Cell> row = {{std::to_string(info.id), true},
-                                    {info.label},
-                                    {minute_of(info.started)},
-                                    {info.device.name},
-                                    {short_measured_commit(info)}};
+    table.add(info.id, info.label, minute_of(info.started), info.device.name,
+              short_measured_commit(info));
     const auto count = [&](int n) {
-      row.push_back({run->judged() ? std::to_string(n) : "", true});
+      table.rows.back().push_back({run->judged() ? std::to_string(n) : "", true});
     };
     for (const char* outcome : shown) {
-      const auto at = run->outcomes.find(outcome);
-      count(at == run->outcomes.end() ? 0 : at->second);
+      const int* n = find_or_null(run->outcomes, outcome);
+      count(n ? *n : 0);
     }
     count(run->blind);
-    table.rows.push_back(std::move(row));
   }
   return table;
 }
@@ -143,11 +135,8 @@ Table waivers_table(const std::string& file, const std::string& klass) {
   if (file.empty()) return table;
   for (const Waiver& waiver : read_waivers(file)) {
     if (waiver.klass != klass) continue;
-    table.rows.push_back({{waiver.id},
-                          {fmt::format("{:%F}", waiver.expires)},
-                          {waiver.owner},
-                          {waiver.reason},
-                          {waiver.issue}});
+    table.add(waiver.id, fmt::format("{:%F}", waiver.expires), waiver.owner, waiver.reason,
+              waiver.issue);
   }
   return table;
 }
@@ -157,7 +146,7 @@ Table machine_table(Site& site, const SiteRun& run) {
   const DeviceFacts& device = info.device;
   Table table{{"what", "value"}, {}};
   const auto add = [&](const char* what, const std::string& value) {
-    if (!value.empty()) table.rows.push_back({{what}, {value}});
+    if (!value.empty()) table.add(what, value);
   };
   add("device", device.name);
   add("class", device.klass);

@@ -339,7 +339,7 @@ std::string single_html(const Page& page, const std::string& title) {
 }
 
 Table::Cell number(double x) {
-  return {fmt::format("{:.5g}", x), true};
+  return Table::number("{:.5g}", x);
 }
 
 /// As reports/pages/night-change.sql has it of a stored verdict.
@@ -351,13 +351,9 @@ Table changes_table(const GateResult& result) {
   std::ranges::stable_sort(rows, {}, [](const CaseVerdict* v) { return v->latency->effect; });
   Table table{{"place", "case", "variant", "outcome", "change (%)", "from (%)", "to (%)"}, {}};
   for (const CaseVerdict* v : rows) {
-    table.rows.push_back({{std::to_string(table.rows.size() + 1), true},
-                          {v->id.key},
-                          {v->id.variant},
-                          {name_of(v->outcome)},
-                          number(100 * v->latency->effect),
-                          number(100 * v->latency->low),
-                          number(100 * v->latency->high)});
+    table.add(table.rows.size() + 1, v->id.key, v->id.variant, name_of(v->outcome),
+              number(100 * v->latency->effect), number(100 * v->latency->low),
+              number(100 * v->latency->high));
   }
   return table;
 }
@@ -367,8 +363,7 @@ Table levels_table(const GateResult& result) {
   Table table{{"case", "variant", "outcome", "before", "now"}, {}};
   for (const CaseVerdict& v : result.cases) {
     if (!(v.base > 0 && v.head > 0)) continue;
-    table.rows.push_back(
-        {{v.id.key}, {v.id.variant}, {name_of(v.outcome)}, number(v.base), number(v.head)});
+    table.add(v.id.key, v.id.variant, name_of(v.outcome), number(v.base), number(v.head));
   }
   return table;
 }

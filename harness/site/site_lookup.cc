@@ -29,10 +29,9 @@ std::vector<Table> rows_of_groups(const WhatChanged& changed) {
     Table& table = tables.emplace_back();
     table.columns = {"case", "variant", "change (%)", "why"};
     for (const ChangedRow& row : group.rows) {
-      table.rows.push_back({{row.id.key},
-                            {row.id.variant},
-                            {row.change == 0 ? "" : fmt::format("{:.2f}", 100 * row.change), true},
-                            {row.why}});
+      const Table::Cell change{row.change == 0 ? "" : fmt::format("{:.2f}", 100 * row.change),
+                               true};
+      table.add(row.id.key, row.id.variant, change, row.why);
     }
     add_links(table);
   }
@@ -102,13 +101,10 @@ Table known_runs(const SiteData& data) {
   Table table{{"run", "label", "started", "device", "commit", "series"}, {}};
   for (auto run = data.runs.rbegin(); run != data.runs.rend(); ++run) {
     const RunInfo& info = run->info;
-    table.rows.push_back(
-        {{std::to_string(info.id), true},
-         {info.label},
-         {minute_of(info.started)},
-         {info.device.name},
-         {short_measured_commit(info)},
-         {compared.contains(info.id) ? std::to_string(run->conditions) : "", true}});
+    const bool has_levels = compared.contains(info.id);
+    table.add(info.id, info.label, minute_of(info.started), info.device.name,
+              short_measured_commit(info),
+              Table::Cell{has_levels ? std::to_string(run->conditions) : "", true});
   }
   add_links(table);
   return table;
@@ -116,7 +112,7 @@ Table known_runs(const SiteData& data) {
 
 Table known_rows(const SiteData& data) {
   Table table{{"case", "variant"}, {}};
-  for (const SiteRow& row : data.rows) table.rows.push_back({{row.key}, {row.variant}});
+  for (const SiteRow& row : data.rows) table.add(row.key, row.variant);
   add_links(table);
   return table;
 }
@@ -141,7 +137,7 @@ Table levels_table(const SiteData& data, uint32_t run) {
 
 void add_lookups(const std::shared_ptr<Site>& site, std::vector<SitePage>& pages) {
   Table known{{"page", "title"}, {}, {{"page", "{page}"}, {"title", "{page}"}}};
-  for (const SitePage& page : pages) known.rows.push_back({{page.id}, {page.title}});
+  for (const SitePage& page : pages) known.add(page.id, page.title);
   pages.push_back({"everything", "Everything", [site, known] {
                      Page page;
                      page.add(0, Rows{known}, Rows{known_runs(site->data)},
