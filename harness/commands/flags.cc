@@ -86,6 +86,21 @@ Flags option_flags(RunOptions& run, const char* group) {
   return flags;
 }
 
+/// The kind of a file follows from its name. Throws Error(usage) for another ending.
+void add_output(PublishOptions& publish, const std::string& path) {
+  const std::string ending = std::filesystem::path(path).extension().string();
+  if (ending != ".md" && ending != ".html" && ending != ".xml" && ending != ".json") {
+    usage_error(
+        "--out {}: the ending says what is written; use .md (report), .html (report with charts), "
+        ".xml (JUnit) or .json (verdict)",
+        path);
+  }
+  const auto [first, is_new] = publish.outputs.try_emplace(ending, path);
+  if (!is_new)
+    usage_error("--out {} and --out {}: both are {} files; keep one", first->second, path, ending);
+  check_output(path);
+}
+
 }  // namespace
 
 std::function<void(const std::string&)> output(std::optional<std::string>& path) {
@@ -198,25 +213,6 @@ void check_measuring(const RunOptions& run) {
   const Sampling& sampling = run.worker.sampling;
   within("--max-samples", sampling.max_samples, sampling.min_samples, 1e6);
 }
-
-namespace {
-
-/// The kind of a file follows from its name. Throws Error(usage) for another ending.
-void add_output(PublishOptions& publish, const std::string& path) {
-  const std::string ending = std::filesystem::path(path).extension().string();
-  if (ending != ".md" && ending != ".html" && ending != ".xml" && ending != ".json") {
-    usage_error(
-        "--out {}: the ending says what is written; use .md (report), .html (report with charts), "
-        ".xml (JUnit) or .json (verdict)",
-        path);
-  }
-  const auto [first, is_new] = publish.outputs.try_emplace(ending, path);
-  if (!is_new)
-    usage_error("--out {} and --out {}: both are {} files; keep one", first->second, path, ending);
-  check_output(path);
-}
-
-}  // namespace
 
 Limits LimitOptions::of(Backend backend) const {
   Limits limits = Limits::of(backend);

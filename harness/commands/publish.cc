@@ -49,6 +49,43 @@ std::string verdict_text(const GateReport& report, const Page& page, const std::
   return format == Format::json ? json : render(verdict_table(report.result), format);
 }
 
+constexpr size_t kMostRows = 40;
+
+/// "moegate report NAME --run 3": of this run, also when there are newer ones.
+std::string report_command(const char* name, const std::string& db, int64_t run) {
+  const std::string store = db == nearest_store().path ? "" : " --db " + shell_word(db);
+  return fmt::format("moegate report {} --run {}{}", name, run, store);
+}
+
+/// On the screen that has the notes of the run, too, a failure is explained once.
+void drop_what_was_noted(Table& table, const Tally& tally) {
+  if (!is_terminal(STDOUT_FILENO) || !is_terminal(STDERR_FILENO)) return;
+  const auto key = find_column(table, "case"), variant = find_column(table, "variant"),
+             why = find_column(table, "why");
+  if (!key || !variant || !why) return;
+  std::set<std::pair<std::string, std::string>> noted;
+  for (const Failure& failure : tally.failures) noted.insert({failure.key, failure.variant});
+  for (auto& row : table.rows) {
+    if (noted.contains({row[*key].text, row[*variant].text})) row[*why].text.clear();
+  }
+}
+
+std::string run_table(const std::string& db, const Tally& tally) {
+  const int64_t run = tally.run;
+  Store store = Store::open(db, Store::Mode::read);
+  Table all = run_report(store, find_report("summary"), {run});
+  if (all.rows.empty()) return "";
+  drop_what_was_noted(all, tally);
+  const size_t status = *find_column(all, "status");
+  const Table shown = most_important(
+      all, kMostRows, [status](const auto& row) { return row.at(status).text != "ok"; });
+  const size_t left_out = all.rows.size() - shown.rows.size();
+  const std::string more =
+      left_out > 0 ? fmt::format("{} more rows: {}", left_out, report_command("summary", db, run))
+                   : fmt::format("more: {}", report_command("latency", db, run));
+  return fmt::format("{}\n{}\n", render(without_empty_columns(shown), Format::text), more);
+}
+
 }  // namespace
 
 std::string summary_of_check(const Tally& tally, Task task) {
@@ -152,47 +189,6 @@ void print_page(const Page& page, Format format) {
   fmt::print("{}", format == Format::text ? to_text(page, screen_of(STDOUT_FILENO))
                                           : to_markdown(page, kAnyBytes));
 }
-
-namespace {
-
-constexpr size_t kMostRows = 40;
-
-/// "moegate report NAME --run 3": of this run, also when there are newer ones.
-std::string report_command(const char* name, const std::string& db, int64_t run) {
-  const std::string store = db == nearest_store().path ? "" : " --db " + shell_word(db);
-  return fmt::format("moegate report {} --run {}{}", name, run, store);
-}
-
-/// On the screen that has the notes of the run, too, a failure is explained once.
-void drop_what_was_noted(Table& table, const Tally& tally) {
-  if (!is_terminal(STDOUT_FILENO) || !is_terminal(STDERR_FILENO)) return;
-  const auto key = find_column(table, "case"), variant = find_column(table, "variant"),
-             why = find_column(table, "why");
-  if (!key || !variant || !why) return;
-  std::set<std::pair<std::string, std::string>> noted;
-  for (const Failure& failure : tally.failures) noted.insert({failure.key, failure.variant});
-  for (auto& row : table.rows) {
-    if (noted.contains({row[*key].text, row[*variant].text})) row[*why].text.clear();
-  }
-}
-
-std::string run_table(const std::string& db, const Tally& tally) {
-  const int64_t run = tally.run;
-  Store store = Store::open(db, Store::Mode::read);
-  Table all = run_report(store, find_report("summary"), {run});
-  if (all.rows.empty()) return "";
-  drop_what_was_noted(all, tally);
-  const size_t status = *find_column(all, "status");
-  const Table shown = most_important(
-      all, kMostRows, [status](const auto& row) { return row.at(status).text != "ok"; });
-  const size_t left_out = all.rows.size() - shown.rows.size();
-  const std::string more =
-      left_out > 0 ? fmt::format("{} more rows: {}", left_out, report_command("summary", db, run))
-                   : fmt::format("more: {}", report_command("latency", db, run));
-  return fmt::format("{}\n{}\n", render(without_empty_columns(shown), Format::text), more);
-}
-
-}  // namespace
 
 void print_run(const std::string& db, const Tally& tally) {
   try {

@@ -24,6 +24,7 @@
 namespace moegate {
 
 namespace fs = std::filesystem;
+
 namespace {
 
 constexpr const char* kEnding = ".in";
@@ -42,6 +43,62 @@ std::string make_file(const NewFile& file) {
   const std::string why = std::strerror(errno);
   std::remove(file.path.c_str());
   return why;
+}
+
+/// How many of its own parameters have values that are neither 1 nor each other's.
+size_t telling_values(const OpEntry& op, const Case& c) {
+  std::set<std::string> values;
+  for (const Param& param : op.params) values.insert(c.params.at(param.name));
+  return values.size() - values.count("1");
+}
+
+Case most_telling_case(const Registry& registry, const OpEntry& op, const std::string& suite) {
+  const Case* best = nullptr;
+  const auto cases = load_suite(suite, {}, describe_operators(registry, Backend::host));
+  for (const Case& c : cases) {
+    if (c.op != op.name) continue;
+    if (best == nullptr || telling_values(op, c) > telling_values(op, *best)) best = &c;
+  }
+  if (best == nullptr) {
+    usage_error("suite '{}' has no case of operator '{}'; give --suite a suite that has one", suite,
+                op.name);
+  }
+  return *best;
+}
+
+const char* role_text(Role role) {
+  return role == Role::output ? "output" : role == Role::weight ? "weight" : "activation";
+}
+
+std::string tensors_text(const Problem& problem) {
+  size_t width = 0;
+  for (const Tensor* t : problem.tensors()) width = std::max(width, t->name().size());
+  std::vector<std::string> lines;
+  for (const Tensor* t : problem.tensors()) {
+    lines.push_back(fmt::format("{:{}}  {:10}  {:5}  [{}]", t->name(), width, role_text(t->role()),
+                                name_of(t->dtype()), fmt::join(t->shape(), ", ")));
+  }
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+/// Those of a decode's and a prefill's counts that the operator takes, else the example's.
+std::string tokens_of(const OpEntry& op, const Case& example) {
+  const auto own = example.params.find("tokens");
+  if (own == example.params.end()) return "";
+  std::vector<std::string> counts;
+  for (const char* count : {"1", "8", "64"}) {
+    Case c = example;
+    c.params["tokens"] = count;
+    if (refusal_by(op, c).empty()) counts.emplace_back(count);
+  }
+  return counts.empty() ? own->second : fmt::format("{}", fmt::join(counts, ", "));
+}
+
+/// Characters of the longest name.
+size_t width_of(const std::vector<Param>& params) {
+  size_t width = 0;
+  for (const Param& param : params) width = std::max(width, param.name.size());
+  return width;
 }
 
 }  // namespace
@@ -117,66 +174,6 @@ void write_new_files(const std::vector<NewFile>& files) {
                 file->path.string(), why);
   }
 }
-
-namespace {
-
-/// How many of its own parameters have values that are neither 1 nor each other's.
-size_t telling_values(const OpEntry& op, const Case& c) {
-  std::set<std::string> values;
-  for (const Param& param : op.params) values.insert(c.params.at(param.name));
-  return values.size() - values.count("1");
-}
-
-Case most_telling_case(const Registry& registry, const OpEntry& op, const std::string& suite) {
-  const Case* best = nullptr;
-  const auto cases = load_suite(suite, {}, describe_operators(registry, Backend::host));
-  for (const Case& c : cases) {
-    if (c.op != op.name) continue;
-    if (best == nullptr || telling_values(op, c) > telling_values(op, *best)) best = &c;
-  }
-  if (best == nullptr) {
-    usage_error("suite '{}' has no case of operator '{}'; give --suite a suite that has one", suite,
-                op.name);
-  }
-  return *best;
-}
-
-const char* role_text(Role role) {
-  return role == Role::output ? "output" : role == Role::weight ? "weight" : "activation";
-}
-
-std::string tensors_text(const Problem& problem) {
-  size_t width = 0;
-  for (const Tensor* t : problem.tensors()) width = std::max(width, t->name().size());
-  std::vector<std::string> lines;
-  for (const Tensor* t : problem.tensors()) {
-    lines.push_back(fmt::format("{:{}}  {:10}  {:5}  [{}]", t->name(), width, role_text(t->role()),
-                                name_of(t->dtype()), fmt::join(t->shape(), ", ")));
-  }
-  return fmt::format("{}", fmt::join(lines, "\n"));
-}
-
-/// Those of a decode's and a prefill's counts that the operator takes, else the example's.
-std::string tokens_of(const OpEntry& op, const Case& example) {
-  const auto own = example.params.find("tokens");
-  if (own == example.params.end()) return "";
-  std::vector<std::string> counts;
-  for (const char* count : {"1", "8", "64"}) {
-    Case c = example;
-    c.params["tokens"] = count;
-    if (refusal_by(op, c).empty()) counts.emplace_back(count);
-  }
-  return counts.empty() ? own->second : fmt::format("{}", fmt::join(counts, ", "));
-}
-
-/// Characters of the longest name.
-size_t width_of(const std::vector<Param>& params) {
-  size_t width = 0;
-  for (const Param& param : params) width = std::max(width, param.name.size());
-  return width;
-}
-
-}  // namespace
 
 std::string refusal_by(const OpEntry& op, const Case& c) {
   try {
