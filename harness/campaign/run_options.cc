@@ -73,37 +73,6 @@ std::pair<int, int> shard_of_task(const Environment& environment) {
   return {(id - first) / step, count};
 }
 
-}  // namespace
-
-std::pair<int, int> parse_shard(const std::string& text, const Environment& environment) {
-  if (text == "slurm") return shard_of_task(environment);
-  const size_t slash = text.find('/');
-  if (slash != std::string::npos) {
-    const auto k = parse_number<int>(text.substr(0, slash));
-    const auto n = parse_number<int>(text.substr(slash + 1));
-    if (k && n && 1 <= *k && *k <= *n && *n <= kMostShards) return {*k - 1, *n};
-  }
-  usage_error("--shard '{}': write K/N with 1 <= K <= N, or slurm", text);
-}
-
-std::string parse_campaign(const std::string& text, const Environment& environment) {
-  if (text == "slurm") {
-    const int job = array_number("--campaign", "SLURM_ARRAY_JOB_ID", environment);
-    return sha256("slurm " + environment("SLURM_CLUSTER_NAME") + " " + std::to_string(job))
-        .substr(0, kIdDigits);
-  }
-  std::string digits = text;
-  std::erase(digits, '-');
-  std::ranges::transform(digits, digits.begin(), [](unsigned char c) { return std::tolower(c); });
-  const bool hex = std::ranges::all_of(digits, [](unsigned char c) { return std::isxdigit(c); });
-  if (hex && digits.size() == kIdDigits) return digits;
-  usage_error(
-      "--campaign '{}': write a uuid, the same for all shards (`uuidgen` makes one), or slurm",
-      text);
-}
-
-namespace {
-
 using R = RunOptions;
 using Words = std::vector<std::string>;
 
@@ -139,7 +108,61 @@ Option<R> parameter_row(FlagText flag, const char* group) {
   return {flag, group, "", "", Repeat::never, read_parameter, no_words, nullptr, nullptr};
 }
 
+/// Whether a shell takes it for one command of moegate's: words as shell_word() writes them, a
+/// blank between.
+bool is_plain_command(const std::string& text) {
+  if (!text.starts_with("moegate ") && text.find("/moegate ") == std::string::npos &&
+      !text.starts_with("ci/"))
+    return false;
+  static const Pattern words =
+      compile_pattern("a command", R"((?:[\w./=,:@%+ -]|\\'|'[^'\x00-\x1f\x7f]*')*)");
+  return words.matches(text);
+}
+
+std::optional<RunOptions> options_of(const RunInfo& run) {
+  try {
+    RunOptions options;
+    options.from_json(run.options);
+    return options;
+  } catch (const Error&) {
+    return std::nullopt;  // of another program
+  }
+}
+
+/// The rows alone: the profiler decides how they are launched.
+std::string profiled_command(RunOptions options) {
+  options.case_timeout_s = RunOptions().case_timeout_s;  // a profiler makes them take longer
+  return fmt::format("moegate run{} --profile", repeating_flags(options, kSelectionGroup));
+}
+
 }  // namespace
+
+std::pair<int, int> parse_shard(const std::string& text, const Environment& environment) {
+  if (text == "slurm") return shard_of_task(environment);
+  const size_t slash = text.find('/');
+  if (slash != std::string::npos) {
+    const auto k = parse_number<int>(text.substr(0, slash));
+    const auto n = parse_number<int>(text.substr(slash + 1));
+    if (k && n && 1 <= *k && *k <= *n && *n <= kMostShards) return {*k - 1, *n};
+  }
+  usage_error("--shard '{}': write K/N with 1 <= K <= N, or slurm", text);
+}
+
+std::string parse_campaign(const std::string& text, const Environment& environment) {
+  if (text == "slurm") {
+    const int job = array_number("--campaign", "SLURM_ARRAY_JOB_ID", environment);
+    return sha256("slurm " + environment("SLURM_CLUSTER_NAME") + " " + std::to_string(job))
+        .substr(0, kIdDigits);
+  }
+  std::string digits = text;
+  std::erase(digits, '-');
+  std::ranges::transform(digits, digits.begin(), [](unsigned char c) { return std::tolower(c); });
+  const bool hex = std::ranges::all_of(digits, [](unsigned char c) { return std::isxdigit(c); });
+  if (hex && digits.size() == kIdDigits) return digits;
+  usage_error(
+      "--campaign '{}': write a uuid, the same for all shards (`uuidgen` makes one), or slurm",
+      text);
+}
 
 std::span<const Option<RunOptions>> run_options() {
   using K = ValueKind;
@@ -294,37 +317,6 @@ void RunOptions::from_json(const std::string& text) {
             e.what());
   }
 }
-
-namespace {
-
-/// Whether a shell takes it for one command of moegate's: words as shell_word() writes them, a
-/// blank between.
-bool is_plain_command(const std::string& text) {
-  if (!text.starts_with("moegate ") && text.find("/moegate ") == std::string::npos &&
-      !text.starts_with("ci/"))
-    return false;
-  static const Pattern words =
-      compile_pattern("a command", R"((?:[\w./=,:@%+ -]|\\'|'[^'\x00-\x1f\x7f]*')*)");
-  return words.matches(text);
-}
-
-std::optional<RunOptions> options_of(const RunInfo& run) {
-  try {
-    RunOptions options;
-    options.from_json(run.options);
-    return options;
-  } catch (const Error&) {
-    return std::nullopt;  // of another program
-  }
-}
-
-/// The rows alone: the profiler decides how they are launched.
-std::string profiled_command(RunOptions options) {
-  options.case_timeout_s = RunOptions().case_timeout_s;  // a profiler makes them take longer
-  return fmt::format("moegate run{} --profile", repeating_flags(options, kSelectionGroup));
-}
-
-}  // namespace
 
 std::string repeat_command(const RunInfo& run, const std::string& db) {
   std::optional<RunOptions> options = options_of(run);
