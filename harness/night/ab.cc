@@ -17,9 +17,9 @@
 
 namespace moegate {
 
-// What both sides of an A/B are to measure, before anything is measured or stored.
-
 namespace {
+
+// What both sides of an A/B are to measure, before anything is measured or stored.
 
 RunOptions options_of(const AbOptions& ab, const AbSide& side, const char* role) {
   RunOptions options = ab.run;
@@ -80,38 +80,6 @@ Prepared open_head(const AbOptions& options, const Prepared& base, WorkerSource&
     give_up(Exit::environment, "--head, where --base can do it: {}", e.what());
   }
 }
-
-}  // namespace
-
-PreparedAb prepare_ab(AbOptions options, WorkerSource& source) {
-  if (options.run.order_seed == 0) options.run.order_seed = draw_order_seed();
-  const InterruptGuard guard;  // before a worker starts: one that dies at once must not kill us
-  Prepared base = open_program(options_of(options, options.base, "base"), source);
-  Prepared head = open_head(options, base, source);
-  Worker &base_worker = base.lanes.seat(0).worker(), &head_worker = head.lanes.seat(0).worker();
-  const std::vector<OpDescription>& heads_ops = head.plan.hello.operators;
-  Hello both = head.plan.hello;
-  both.operators = merged(heads_ops, base.plan.hello.operators);
-  const std::vector<Case> cases = load_cases(options.run, both);
-  const auto is_heads = [&](const Case& c) {
-    return std::ranges::find(heads_ops, c.op, &OpDescription::name) != heads_ops.end();
-  };
-  std::vector<Case> heads, bases_only;
-  std::ranges::partition_copy(cases, std::back_inserter(heads), std::back_inserter(bases_only),
-                              is_heads);
-  check_cases(heads, head_worker);
-  check_cases(bases_only, base_worker);
-  base.plan = select_rows(base.options, cases, base.plan.hello);
-  head.plan = select_rows(head.options, cases, head.plan.hello);
-  // Not the base's: what an older program cannot resolve is unsupported there.
-  check_on_device(head.plan, head_worker);
-  end_preparing(base.plan.hello);
-  end_preparing(head.plan.hello);
-  Changes changes = changes_of(options, base.plan, head.plan);
-  return {std::move(options), std::move(base), std::move(head), std::move(changes)};
-}
-
-namespace {
 
 std::set<RowName> names(const std::vector<CaseId>& ids) {
   std::set<RowName> rows;
@@ -345,6 +313,34 @@ Comparison AbSession::run() {
 }
 
 }  // namespace
+
+PreparedAb prepare_ab(AbOptions options, WorkerSource& source) {
+  if (options.run.order_seed == 0) options.run.order_seed = draw_order_seed();
+  const InterruptGuard guard;  // before a worker starts: one that dies at once must not kill us
+  Prepared base = open_program(options_of(options, options.base, "base"), source);
+  Prepared head = open_head(options, base, source);
+  Worker &base_worker = base.lanes.seat(0).worker(), &head_worker = head.lanes.seat(0).worker();
+  const std::vector<OpDescription>& heads_ops = head.plan.hello.operators;
+  Hello both = head.plan.hello;
+  both.operators = merged(heads_ops, base.plan.hello.operators);
+  const std::vector<Case> cases = load_cases(options.run, both);
+  const auto is_heads = [&](const Case& c) {
+    return std::ranges::find(heads_ops, c.op, &OpDescription::name) != heads_ops.end();
+  };
+  std::vector<Case> heads, bases_only;
+  std::ranges::partition_copy(cases, std::back_inserter(heads), std::back_inserter(bases_only),
+                              is_heads);
+  check_cases(heads, head_worker);
+  check_cases(bases_only, base_worker);
+  base.plan = select_rows(base.options, cases, base.plan.hello);
+  head.plan = select_rows(head.options, cases, head.plan.hello);
+  // Not the base's: what an older program cannot resolve is unsupported there.
+  check_on_device(head.plan, head_worker);
+  end_preparing(base.plan.hello);
+  end_preparing(head.plan.hello);
+  Changes changes = changes_of(options, base.plan, head.plan);
+  return {std::move(options), std::move(base), std::move(head), std::move(changes)};
+}
 
 Comparison run_ab(Store& store, PreparedAb prepared, const std::function<Limits(Backend)>& limits) {
   const InterruptGuard guard;

@@ -38,54 +38,6 @@ int exit_of(const Result& result) {
   return static_cast<int>(tally.exit());
 }
 
-}  // namespace
-
-bool TriedSaboteur::as_expected() const {
-  const ExpectedResult& expected = variant.expected;
-  if (expected.status == Status::ok) return result.measured();
-  return result.status == expected.status && result.why.find(expected.why) != std::string::npos;
-}
-
-std::vector<TriedSaboteur> release_saboteurs(const RunOptions& options, WorkerSource& source) {
-  const InterruptGuard guard;
-  Prepared prepared = prepare(options, source);
-  const Plan plan = with_saboteurs(std::move(prepared.plan));
-  std::vector<TriedSaboteur> all;
-  Progress progress(plan.rows().size());
-  for (const PlannedCase& c : plan.cases) {
-    for (const std::string& variant : c.variants) {
-      progress.step(c.spec.key() + " " + variant);
-      prepared.lanes.seat(0).retire();  // what one left behind is not the next one's
-      CaseData data;
-      Result result =
-          prepared.lanes.seat(0).worker().run({c.spec, variant, {}}, options.case_timeout_s, data);
-      if (result.status == Status::unsupported) continue;
-      const auto described = std::ranges::find_if(
-          plan.hello.variants,
-          [&](const VariantDescription& v) { return v.op == c.spec.op && v.name == variant; });
-      all.push_back({*described, std::move(result)});
-    }
-  }
-  return all;
-}
-
-Table saboteur_table(const std::vector<TriedSaboteur>& all) {
-  Table table;
-  table.columns = {"Variant", "What it does", "Called", "Exit", "Because", ""};
-  for (const TriedSaboteur& s : all) {
-    const ExpectedResult& expected = s.variant.expected;
-    const std::string verdict =
-        s.as_expected()
-            ? ""
-            : fmt::format("MISSED: should be {} '{}'", name_of(expected.status), expected.why);
-    table.add(s.variant.name, s.variant.help, name_of(s.result.status), exit_of(s.result),
-              s.result.why, verdict);
-  }
-  return table;
-}
-
-namespace {
-
 // Far enough beyond what a case fails from that noise is no excuse.
 constexpr double kSlowCuda = 0.05, kSlowHost = 1.0;
 constexpr double kScale = 1.05;
@@ -131,7 +83,92 @@ void fly_scaled(RunOptions run, WorkerSource& source, Canaries& canaries) {
   }
 }
 
+/// Squared normal deviate of "no difference".
+double squared_z(const Judgement& j) {
+  const boost::math::students_t t(j.df);
+  const double p =
+      2 * boost::math::cdf(boost::math::complement(t, std::abs(std::log1p(j.effect)) / j.se));
+  const boost::math::chi_squared chi2(1);
+  return boost::math::quantile(boost::math::complement(chi2, std::max(p, 1e-300)));
+}
+
+double median_or_0(const std::vector<double>& values) {
+  return values.empty() ? 0 : median(values);
+}
+
+/// Of the rows that got this slow-down.
+Calibration calibration_of(const Comparison& result, const std::vector<double>& injected,
+                           size_t slot) {
+  Calibration c{.injected = injected[slot], .rounds = result.least_rounds};
+  std::vector<double> effects, sds, z2s, mdes;
+  for (const auto& [id, j] : result.decided.judged) {
+    if (canary_slot({id.key, id.variant}, injected.size()) != slot) continue;
+    ++c.judged;
+    c.screened += result.suspects.contains(id);
+    c.failed += j.outcome == Outcome::regressed;
+    c.inconclusive += j.outcome == Outcome::inconclusive;
+    c.blind += j.blind;
+    effects.push_back(j.effect);
+    if (j.mde > 0) mdes.push_back(j.mde);
+    const auto all =
+        pair_rounds(result.base.at(id), result.head.at(id), 0, std::numeric_limits<int>::max())
+            .log_ratios;
+    if (all.size() < 2 || !(j.df > 0)) continue;
+    sds.push_back(stddev(all));
+    z2s.push_back(squared_z(j));
+  }
+  c.effect = effects.empty() ? 0 : mean(effects);
+  c.sd = median_or_0(sds);
+  c.lambda = median_or_0(z2s) / boost::math::quantile(boost::math::chi_squared(1), 0.5);
+  c.mde = median_or_0(mdes);
+  return c;
+}
+
 }  // namespace
+
+bool TriedSaboteur::as_expected() const {
+  const ExpectedResult& expected = variant.expected;
+  if (expected.status == Status::ok) return result.measured();
+  return result.status == expected.status && result.why.find(expected.why) != std::string::npos;
+}
+
+std::vector<TriedSaboteur> release_saboteurs(const RunOptions& options, WorkerSource& source) {
+  const InterruptGuard guard;
+  Prepared prepared = prepare(options, source);
+  const Plan plan = with_saboteurs(std::move(prepared.plan));
+  std::vector<TriedSaboteur> all;
+  Progress progress(plan.rows().size());
+  for (const PlannedCase& c : plan.cases) {
+    for (const std::string& variant : c.variants) {
+      progress.step(c.spec.key() + " " + variant);
+      prepared.lanes.seat(0).retire();  // what one left behind is not the next one's
+      CaseData data;
+      Result result =
+          prepared.lanes.seat(0).worker().run({c.spec, variant, {}}, options.case_timeout_s, data);
+      if (result.status == Status::unsupported) continue;
+      const auto described = std::ranges::find_if(
+          plan.hello.variants,
+          [&](const VariantDescription& v) { return v.op == c.spec.op && v.name == variant; });
+      all.push_back({*described, std::move(result)});
+    }
+  }
+  return all;
+}
+
+Table saboteur_table(const std::vector<TriedSaboteur>& all) {
+  Table table;
+  table.columns = {"Variant", "What it does", "Called", "Exit", "Because", ""};
+  for (const TriedSaboteur& s : all) {
+    const ExpectedResult& expected = s.variant.expected;
+    const std::string verdict =
+        s.as_expected()
+            ? ""
+            : fmt::format("MISSED: should be {} '{}'", name_of(expected.status), expected.why);
+    table.add(s.variant.name, s.variant.help, name_of(s.result.status), exit_of(s.result),
+              s.result.why, verdict);
+  }
+  return table;
+}
 
 AbOptions self_against_self(const RunOptions& run, const std::vector<double>& injected) {
   AbOptions ab;
@@ -182,51 +219,6 @@ Canaries fly_canaries(Store& store, const SelftestOptions& options, WorkerSource
   fly_slow(store, options, source, canaries);
   return canaries;
 }
-
-namespace {
-
-/// Squared normal deviate of "no difference".
-double squared_z(const Judgement& j) {
-  const boost::math::students_t t(j.df);
-  const double p =
-      2 * boost::math::cdf(boost::math::complement(t, std::abs(std::log1p(j.effect)) / j.se));
-  const boost::math::chi_squared chi2(1);
-  return boost::math::quantile(boost::math::complement(chi2, std::max(p, 1e-300)));
-}
-
-double median_or_0(const std::vector<double>& values) {
-  return values.empty() ? 0 : median(values);
-}
-
-/// Of the rows that got this slow-down.
-Calibration calibration_of(const Comparison& result, const std::vector<double>& injected,
-                           size_t slot) {
-  Calibration c{.injected = injected[slot], .rounds = result.least_rounds};
-  std::vector<double> effects, sds, z2s, mdes;
-  for (const auto& [id, j] : result.decided.judged) {
-    if (canary_slot({id.key, id.variant}, injected.size()) != slot) continue;
-    ++c.judged;
-    c.screened += result.suspects.contains(id);
-    c.failed += j.outcome == Outcome::regressed;
-    c.inconclusive += j.outcome == Outcome::inconclusive;
-    c.blind += j.blind;
-    effects.push_back(j.effect);
-    if (j.mde > 0) mdes.push_back(j.mde);
-    const auto all =
-        pair_rounds(result.base.at(id), result.head.at(id), 0, std::numeric_limits<int>::max())
-            .log_ratios;
-    if (all.size() < 2 || !(j.df > 0)) continue;
-    sds.push_back(stddev(all));
-    z2s.push_back(squared_z(j));
-  }
-  c.effect = effects.empty() ? 0 : mean(effects);
-  c.sd = median_or_0(sds);
-  c.lambda = median_or_0(z2s) / boost::math::quantile(boost::math::chi_squared(1), 0.5);
-  c.mde = median_or_0(mdes);
-  return c;
-}
-
-}  // namespace
 
 std::vector<Calibration> calibrate(const Comparison& result, const std::vector<double>& injected) {
   std::vector<Calibration> all;
