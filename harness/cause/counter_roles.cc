@@ -90,24 +90,6 @@ bool fits(std::string_view pattern, std::string_view name, std::string_view& sta
   return false;
 }
 
-}  // namespace
-
-std::optional<CounterRole> role_of(const std::string& counter) {
-  for (const RolePattern& pattern : patterns()) {
-    std::string_view star;
-    if (!fits(pattern.name, counter, star)) continue;
-    CounterRole role = pattern.role;
-    if (role.label.empty()) {
-      role.label = star;
-      std::ranges::replace(role.label, '_', ' ');
-    }
-    return role;
-  }
-  return std::nullopt;
-}
-
-namespace {
-
 constexpr double kHundred = 100;
 
 /// Of the whole launch; 0 where it was not counted.
@@ -160,6 +142,20 @@ void add_stalls_per_instruction(const std::vector<Metric>& counters, std::vector
 }
 
 }  // namespace
+
+std::optional<CounterRole> role_of(const std::string& counter) {
+  for (const RolePattern& pattern : patterns()) {
+    std::string_view star;
+    if (!fits(pattern.name, counter, star)) continue;
+    CounterRole role = pattern.role;
+    if (role.label.empty()) {
+      role.label = star;
+      std::ranges::replace(role.label, '_', ' ');
+    }
+    return role;
+  }
+  return std::nullopt;
+}
 
 std::vector<Metric> derived_counters(const std::vector<Metric>& counters) {
   std::vector<Metric> derived;
