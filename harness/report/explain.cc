@@ -40,62 +40,6 @@ std::vector<Block> numbers_of_row(const CausedRow& row) {
   return {std::move(head), Rows{numbers_table(row.cause)}};
 }
 
-}  // namespace
-
-std::vector<CausedRow> caused_rows(const GateResult& result) {
-  std::vector<CausedRow> rows;
-  for (const CaseVerdict& v : result.cases) {
-    if (!v.cause) continue;
-    rows.push_back({v.id.key, v.id.variant, effect_of(v).share, *v.cause});
-  }
-  std::ranges::stable_sort(rows, std::greater<>(), &CausedRow::effect);
-  return rows;
-}
-
-void add_causes(Page& page, int rank, const std::vector<CausedRow>& rows) {
-  if (rows.empty()) return;
-  List list;
-  for (const CausedRow& row : rows) {
-    list.items.push_back({code(row.key), plain(" "), code(row.variant),
-                          plain(fmt::format(" {}: {}", percent(row.effect), row.cause.sentence))});
-  }
-  page.add(rank, Heading{fmt::format("Why ({})", rows.size())}, std::move(list));
-}
-
-void add_cause_numbers(Page& page, int rank, const std::vector<CausedRow>& rows) {
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].cause.numbers.empty()) continue;
-    Section section{rank, numbers_of_row(rows[i])};
-    section.folded = fmt::format("Numbers of row {} of {}", i + 1, rows.size());
-    page.sections.push_back(std::move(section));
-  }
-}
-
-Table cause_table(const std::vector<CausedRow>& rows) {
-  Table table{
-      {"case", "variant", "effect", "kind", "cause", "number", "base", "head", "unit", "change"},
-      {}};
-  for (const CausedRow& row : rows) {
-    const std::vector<Table::Cell> first = {{row.key},
-                                            {row.variant},
-                                            {fmt::format("{:.5g}", row.effect), true},
-                                            {name_of(row.cause.kind)},
-                                            {row.cause.sentence}};
-    if (row.cause.numbers.empty()) {
-      table.rows.push_back(first);
-      table.rows.back().resize(table.columns.size());
-    }
-    for (const CauseNumber& n : row.cause.numbers) {
-      table.rows.push_back(first);
-      const std::string share = n.base != 0 ? fmt::format("{:.4f}", n.head / n.base - 1) : "";
-      std::ranges::move(number_cells(n, share), std::back_inserter(table.rows.back()));
-    }
-  }
-  return table;
-}
-
-namespace {
-
 using Effects = std::map<CaseId, Effect, CaseIdLess>;
 
 /// By what the two are compared by; 0 where a side has no level.
@@ -254,6 +198,58 @@ std::string purpose_of(const RunInfo& run) {
 }
 
 }  // namespace
+
+std::vector<CausedRow> caused_rows(const GateResult& result) {
+  std::vector<CausedRow> rows;
+  for (const CaseVerdict& v : result.cases) {
+    if (!v.cause) continue;
+    rows.push_back({v.id.key, v.id.variant, effect_of(v).share, *v.cause});
+  }
+  std::ranges::stable_sort(rows, std::greater<>(), &CausedRow::effect);
+  return rows;
+}
+
+void add_causes(Page& page, int rank, const std::vector<CausedRow>& rows) {
+  if (rows.empty()) return;
+  List list;
+  for (const CausedRow& row : rows) {
+    list.items.push_back({code(row.key), plain(" "), code(row.variant),
+                          plain(fmt::format(" {}: {}", percent(row.effect), row.cause.sentence))});
+  }
+  page.add(rank, Heading{fmt::format("Why ({})", rows.size())}, std::move(list));
+}
+
+void add_cause_numbers(Page& page, int rank, const std::vector<CausedRow>& rows) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].cause.numbers.empty()) continue;
+    Section section{rank, numbers_of_row(rows[i])};
+    section.folded = fmt::format("Numbers of row {} of {}", i + 1, rows.size());
+    page.sections.push_back(std::move(section));
+  }
+}
+
+Table cause_table(const std::vector<CausedRow>& rows) {
+  Table table{
+      {"case", "variant", "effect", "kind", "cause", "number", "base", "head", "unit", "change"},
+      {}};
+  for (const CausedRow& row : rows) {
+    const std::vector<Table::Cell> first = {{row.key},
+                                            {row.variant},
+                                            {fmt::format("{:.5g}", row.effect), true},
+                                            {name_of(row.cause.kind)},
+                                            {row.cause.sentence}};
+    if (row.cause.numbers.empty()) {
+      table.rows.push_back(first);
+      table.rows.back().resize(table.columns.size());
+    }
+    for (const CauseNumber& n : row.cause.numbers) {
+      table.rows.push_back(first);
+      const std::string share = n.base != 0 ? fmt::format("{:.4f}", n.head / n.base - 1) : "";
+      std::ranges::move(number_cells(n, share), std::back_inserter(table.rows.back()));
+    }
+  }
+  return table;
+}
 
 Error nothing_in_common(const RunInfo& base, const RunInfo& head, const ExplainQuery& query) {
   const std::string by =

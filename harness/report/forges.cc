@@ -48,49 +48,6 @@ std::string anchor_of(const CaseVerdict& v, const fs::path& workspace) {
   return fmt::format("file={},line={},", workflow_property(file), line);
 }
 
-}  // namespace
-
-std::string annotations(const GateReport& report, const fs::path& workspace) {
-  const auto failures = worst_first(report.result, kFailures);
-  std::string text;
-  for (size_t i = 0; i < std::min(failures.size(), kErrors); ++i) {
-    const CaseVerdict& v = *failures[i];
-    text += fmt::format("::error {}title={}::{}\n", anchor_of(v, workspace),
-                        workflow_property(title_of(v)),
-                        workflow_escaped(v.id.key + " " + v.id.variant + ": " + v.why +
-                                         (v.cause ? "\ncause: " + v.cause->sentence : "")));
-  }
-  std::string rest;
-  if (failures.size() > kErrors)
-    rest = fmt::format("{} more failures, see the summary\n", failures.size() - kErrors);
-  for (const std::string& problem : report.result.waiver_problems) rest += problem + "\n";
-  if (rest.empty()) return text;
-  rest.pop_back();
-  return text + "::warning title=moegate::" + workflow_escaped(rest) + "\n";
-}
-
-void append_summary(const GateReport& report, const fs::path& summary) {
-  std::error_code missing;
-  const auto size = fs::file_size(summary, missing);
-  const size_t used = missing ? 0 : static_cast<size_t>(size);
-  const size_t left = used < kSummaryBytes ? kSummaryBytes - used : 0;
-  const std::string text = to_markdown(gate_page(report), left);
-  if (text.empty()) return;  // not even the verdict fits
-  std::ofstream out(summary, std::ios::app | std::ios::binary);
-  out << text;
-  if (!out.flush())
-    usage_error("{}: cannot be appended to (GITHUB_STEP_SUMMARY)", summary.string());
-}
-
-void publish_to_github(const GateReport& report) {
-  const std::string workspace = environment("GITHUB_WORKSPACE");
-  say_raw(annotations(report, workspace.empty() ? fs::current_path() : fs::path(workspace)));
-  const std::string summary = environment("GITHUB_STEP_SUMMARY");
-  if (!summary.empty()) append_summary(report, summary);
-}
-
-namespace {
-
 /// One testsuite on its way.
 struct Suite {
   std::string cases;
@@ -191,6 +148,45 @@ std::string attributes(const Suite& s) {
 }
 
 }  // namespace
+
+std::string annotations(const GateReport& report, const fs::path& workspace) {
+  const auto failures = worst_first(report.result, kFailures);
+  std::string text;
+  for (size_t i = 0; i < std::min(failures.size(), kErrors); ++i) {
+    const CaseVerdict& v = *failures[i];
+    text += fmt::format("::error {}title={}::{}\n", anchor_of(v, workspace),
+                        workflow_property(title_of(v)),
+                        workflow_escaped(v.id.key + " " + v.id.variant + ": " + v.why +
+                                         (v.cause ? "\ncause: " + v.cause->sentence : "")));
+  }
+  std::string rest;
+  if (failures.size() > kErrors)
+    rest = fmt::format("{} more failures, see the summary\n", failures.size() - kErrors);
+  for (const std::string& problem : report.result.waiver_problems) rest += problem + "\n";
+  if (rest.empty()) return text;
+  rest.pop_back();
+  return text + "::warning title=moegate::" + workflow_escaped(rest) + "\n";
+}
+
+void append_summary(const GateReport& report, const fs::path& summary) {
+  std::error_code missing;
+  const auto size = fs::file_size(summary, missing);
+  const size_t used = missing ? 0 : static_cast<size_t>(size);
+  const size_t left = used < kSummaryBytes ? kSummaryBytes - used : 0;
+  const std::string text = to_markdown(gate_page(report), left);
+  if (text.empty()) return;  // not even the verdict fits
+  std::ofstream out(summary, std::ios::app | std::ios::binary);
+  out << text;
+  if (!out.flush())
+    usage_error("{}: cannot be appended to (GITHUB_STEP_SUMMARY)", summary.string());
+}
+
+void publish_to_github(const GateReport& report) {
+  const std::string workspace = environment("GITHUB_WORKSPACE");
+  say_raw(annotations(report, workspace.empty() ? fs::current_path() : fs::path(workspace)));
+  const std::string summary = environment("GITHUB_STEP_SUMMARY");
+  if (!summary.empty()) append_summary(report, summary);
+}
 
 std::string junit_xml(const GateReport& report) {
   const RunInfo& run = report.run;

@@ -84,90 +84,7 @@ Json run_json(const RunInfo& run) {
   return json;
 }
 
-}  // namespace
-
-std::string verdict_json(const GateReport& report) {
-  const GateResult& result = report.result;
-  Json j = {{"schema", 1},
-            {"exit", static_cast<int>(report.exit)},
-            {"sentence", sentence(result, report.exit)},
-            {"db", report.db},
-            {"run", run_json(report.run)},
-            {"limits",
-             {{"margin", report.limits.margin},
-              {"fail_at", report.limits.fail_at},
-              {"alpha", report.limits.alpha},
-              {"blind_at", report.limits.blind_at}}},
-            {"judged", result.judged},
-            {"not_judged", result.not_judged},
-            {"blind", result.blind},
-            {"not_run", result.not_run},
-            {"unsupported", result.unsupported},
-            {"median_change", result.median_change},
-            {"throttle", report.throttle},
-            {"notes", result.notes},
-            {"left_out", result.left_out},
-            {"changed", result.changed},
-            {"waivers", result.waiver_notes},
-            {"waiver_problems", result.waiver_problems}};
-  for (int o = 0; o < kOutcomes; ++o) {
-    const auto outcome = static_cast<Outcome>(o);
-    j["counts"][name_of(outcome)] = result.count(outcome);
-  }
-  for (const EnvironmentChange& change : result.environment) {
-    j["environment"]["changed"].push_back({{"kind", change.kind},
-                                           {"name", change.name},
-                                           {"base", change.base},
-                                           {"head", change.head}});
-  }
-  j["absent_shards"] = Json::array();
-  for (const AbsentShard& absent : result.absent_shards) {
-    j["absent_shards"].push_back(
-        {{"shard", absent.shard}, {"of", absent.shards}, {"command", absent.command}});
-  }
-  j["suites"] = Json::array();
-  for (const auto& [suite, e] : result.suites) {
-    j["suites"].push_back({{"suite", suite}, {"against", e.against}, {"note", e.note}});
-  }
-  j["cases"] = Json::array();
-  for (const CaseVerdict& v : result.cases) j["cases"].push_back(case_json(v));
-  // A profiler's kernel name or a crashed child's message may hold bytes that are not UTF-8.
-  return j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-Table verdict_table(const GateResult& result) {
-  Table table;
-  table.columns = {"outcome", "suite", "case",  "variant", "base",       "head",
-                   "effect",  "low",   "high",  "p",       "p_adjusted", "mde",
-                   "against", "why",   "stage", "waiver",  "cause"};
-  const auto number = [](bool known, double x) {
-    return known ? Table::number("{:.5g}", x) : Table::Cell{"", true};
-  };
-  for (const CaseVerdict& v : result.cases) {
-    const Judgement l = v.latency.value_or(Judgement{});
-    const auto latency = [&](double x) { return number(v.latency.has_value(), x); };
-    table.add(name_of(v.outcome), v.id.suite, v.id.key, v.id.variant, number(v.base > 0, v.base),
-              number(v.head > 0, v.head), latency(l.effect), latency(l.low), latency(l.high),
-              latency(l.p), latency(l.p_adjusted), latency(l.mde), v.against, v.why, v.stage,
-              v.waiver, cause_of(v));
-  }
-  return table;
-}
-
-std::string throttle_summary(Store& store, int64_t run) {
-  const auto text = values_of<std::string>(
-      store.database(),
-      "SELECT group_concat(throttle || ' in ' || throttled || ' of ' || (SELECT count(*) FROM "
-      "process WHERE run_id = ?1) || ' processes', ', ') FROM (SELECT throttle, count(*) AS "
-      "throttled FROM process WHERE run_id = ?1 AND throttle <> '' GROUP BY throttle "
-      "ORDER BY throttled DESC, throttle)",
-      run);
-  return text.front();
-}
-
 // A verdict's rows in the store, beside the run that was judged.
-
-namespace {
 
 constexpr const char* kSaid =
     "outcome, stage, base, head, effect, low, high, df, p, p_adjusted, mde, blind, family, waiver, "
@@ -281,6 +198,85 @@ void remove_earlier_gates(Database& db, int64_t run, const std::set<std::string>
 }
 
 }  // namespace
+
+std::string verdict_json(const GateReport& report) {
+  const GateResult& result = report.result;
+  Json j = {{"schema", 1},
+            {"exit", static_cast<int>(report.exit)},
+            {"sentence", sentence(result, report.exit)},
+            {"db", report.db},
+            {"run", run_json(report.run)},
+            {"limits",
+             {{"margin", report.limits.margin},
+              {"fail_at", report.limits.fail_at},
+              {"alpha", report.limits.alpha},
+              {"blind_at", report.limits.blind_at}}},
+            {"judged", result.judged},
+            {"not_judged", result.not_judged},
+            {"blind", result.blind},
+            {"not_run", result.not_run},
+            {"unsupported", result.unsupported},
+            {"median_change", result.median_change},
+            {"throttle", report.throttle},
+            {"notes", result.notes},
+            {"left_out", result.left_out},
+            {"changed", result.changed},
+            {"waivers", result.waiver_notes},
+            {"waiver_problems", result.waiver_problems}};
+  for (int o = 0; o < kOutcomes; ++o) {
+    const auto outcome = static_cast<Outcome>(o);
+    j["counts"][name_of(outcome)] = result.count(outcome);
+  }
+  for (const EnvironmentChange& change : result.environment) {
+    j["environment"]["changed"].push_back({{"kind", change.kind},
+                                           {"name", change.name},
+                                           {"base", change.base},
+                                           {"head", change.head}});
+  }
+  j["absent_shards"] = Json::array();
+  for (const AbsentShard& absent : result.absent_shards) {
+    j["absent_shards"].push_back(
+        {{"shard", absent.shard}, {"of", absent.shards}, {"command", absent.command}});
+  }
+  j["suites"] = Json::array();
+  for (const auto& [suite, e] : result.suites) {
+    j["suites"].push_back({{"suite", suite}, {"against", e.against}, {"note", e.note}});
+  }
+  j["cases"] = Json::array();
+  for (const CaseVerdict& v : result.cases) j["cases"].push_back(case_json(v));
+  // A profiler's kernel name or a crashed child's message may hold bytes that are not UTF-8.
+  return j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Table verdict_table(const GateResult& result) {
+  Table table;
+  table.columns = {"outcome", "suite", "case",  "variant", "base",       "head",
+                   "effect",  "low",   "high",  "p",       "p_adjusted", "mde",
+                   "against", "why",   "stage", "waiver",  "cause"};
+  const auto number = [](bool known, double x) {
+    return known ? Table::number("{:.5g}", x) : Table::Cell{"", true};
+  };
+  for (const CaseVerdict& v : result.cases) {
+    const Judgement l = v.latency.value_or(Judgement{});
+    const auto latency = [&](double x) { return number(v.latency.has_value(), x); };
+    table.add(name_of(v.outcome), v.id.suite, v.id.key, v.id.variant, number(v.base > 0, v.base),
+              number(v.head > 0, v.head), latency(l.effect), latency(l.low), latency(l.high),
+              latency(l.p), latency(l.p_adjusted), latency(l.mde), v.against, v.why, v.stage,
+              v.waiver, cause_of(v));
+  }
+  return table;
+}
+
+std::string throttle_summary(Store& store, int64_t run) {
+  const auto text = values_of<std::string>(
+      store.database(),
+      "SELECT group_concat(throttle || ' in ' || throttled || ' of ' || (SELECT count(*) FROM "
+      "process WHERE run_id = ?1) || ' processes', ', ') FROM (SELECT throttle, count(*) AS "
+      "throttled FROM process WHERE run_id = ?1 AND throttle <> '' GROUP BY throttle "
+      "ORDER BY throttled DESC, throttle)",
+      run);
+  return text.front();
+}
 
 void store_verdicts(Store& store, int64_t run, const GateResult& result) {
   Database& db = store.database();

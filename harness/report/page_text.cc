@@ -17,23 +17,6 @@ namespace {
 
 constexpr double kLeastSpan = 0.05;  // in logs: what is less is drawn nearly flat
 
-}  // namespace
-
-std::string level_line(const std::vector<double>& logs, const std::string& unit) {
-  if (logs.empty()) return "nothing";
-  const auto [low, high] = std::ranges::minmax(logs);
-  return fmt::format("{} {:.5g} … {:.5g} {}, newest at the right", sparkline(logs, kLeastSpan),
-                     std::exp(low), std::exp(high), unit);
-}
-
-std::string level_line(const LevelChart& chart) {
-  std::vector<double> logs;
-  for (const LevelChart::Point& point : chart.points) logs.push_back(point.log);
-  return level_line(logs, chart.unit);
-}
-
-namespace {
-
 std::string text_of(const Line& line) {
   std::string text;
   for (const Span& span : line) text += span.text;
@@ -96,6 +79,19 @@ class TextWriter {
 };
 
 }  // namespace
+
+std::string level_line(const std::vector<double>& logs, const std::string& unit) {
+  if (logs.empty()) return "nothing";
+  const auto [low, high] = std::ranges::minmax(logs);
+  return fmt::format("{} {:.5g} … {:.5g} {}, newest at the right", sparkline(logs, kLeastSpan),
+                     std::exp(low), std::exp(high), unit);
+}
+
+std::string level_line(const LevelChart& chart) {
+  std::vector<double> logs;
+  for (const LevelChart::Point& point : chart.points) logs.push_back(point.log);
+  return level_line(logs, chart.unit);
+}
 
 std::string to_text(const Page& page, const Screen& screen) {
   const TextWriter writer(screen);

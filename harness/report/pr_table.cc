@@ -175,29 +175,6 @@ Sides read_side(Store& store, const RunInfo& run, const std::string& only,
   return sides;
 }
 
-}  // namespace
-
-PrTables read_pr_tables(Store& store, int64_t base, int64_t head,
-                        const std::optional<VariantPair>& pair) {
-  PrTables tables;
-  tables.base = store.run_info(base);
-  tables.head = store.run_info(head);
-  if (tables.base.device.uuid != tables.head.device.uuid) {
-    usage_error("{} was measured on {}, {} on {}; a table needs both on one device: use ci/ab",
-                describe(tables.base), tables.base.device.uuid, describe(tables.head),
-                tables.head.device.uuid);
-  }
-  const std::string shown = pair ? pair->first + " → " + pair->second : "";
-  tables.base_sides = read_side(store, tables.base, pair ? pair->first : "", shown);
-  tables.head_sides = read_side(store, tables.head, pair ? pair->second : "", shown);
-  read_cases(store, base, tables.cases);
-  read_cases(store, head, tables.cases);
-  tables.ceilings = store.ceilings(tables.head.device);
-  return tables;
-}
-
-namespace {
-
 constexpr double kComputeBound = 100;     // operations per byte from which a rate is in TFLOPS
 constexpr double kNoticeableBits = 0.25;  // of accuracy that a gain in speed may not cost silently
 
@@ -396,6 +373,25 @@ Paragraph footer(const PrTables& tables) {
 }
 
 }  // namespace
+
+PrTables read_pr_tables(Store& store, int64_t base, int64_t head,
+                        const std::optional<VariantPair>& pair) {
+  PrTables tables;
+  tables.base = store.run_info(base);
+  tables.head = store.run_info(head);
+  if (tables.base.device.uuid != tables.head.device.uuid) {
+    usage_error("{} was measured on {}, {} on {}; a table needs both on one device: use ci/ab",
+                describe(tables.base), tables.base.device.uuid, describe(tables.head),
+                tables.head.device.uuid);
+  }
+  const std::string shown = pair ? pair->first + " → " + pair->second : "";
+  tables.base_sides = read_side(store, tables.base, pair ? pair->first : "", shown);
+  tables.head_sides = read_side(store, tables.head, pair ? pair->second : "", shown);
+  read_cases(store, base, tables.cases);
+  read_cases(store, head, tables.cases);
+  tables.ceilings = store.ceilings(tables.head.device);
+  return tables;
+}
 
 std::vector<Section> pr_sections(const PrTables& tables) {
   std::vector<Section> sections;

@@ -141,6 +141,34 @@ void add_trend(ChangeGroup& group, const Levels& levels) {
   }
 }
 
+std::string commits_of(const ChangeGroup& group) {
+  const std::string before = short_measured_commit(group.before);
+  const std::string after = short_measured_commit(group.after);
+  return before == after ? after : before + ".." + after;
+}
+
+std::string without_dirty(const RunInfo& run) {
+  const std::string commit = measured_commit(run);
+  return commit.substr(0, commit.find('+'));
+}
+
+std::string link_of(const ChangeGroup& group, const std::string& address) {
+  const std::string before = without_dirty(group.before), after = without_dirty(group.after);
+  if (address.empty() || after.empty()) return "";
+  return before == after || before.empty()
+             ? fmt::format("{}/commit/{}", address, after)
+             : fmt::format("{}/compare/{}...{}", address, before, after);
+}
+
+std::string trend_of(const ChangeGroup& group) {
+  constexpr double kLeastSpan = 0.05;
+  return group.trend.size() < 2 ? "" : sparkline(group.trend, kLeastSpan);
+}
+
+std::string change_of(const ChangeGroup& group) {
+  return is_of_level(group.kind) ? percent(group.change) : "";
+}
+
 }  // namespace
 
 const char* name_of(ChangeKind kind) {
@@ -271,38 +299,6 @@ Line what_changed_line(const WhatChanged& changed) {
   line.push_back(plain(when(changed.head)));
   return line;
 }
-
-namespace {
-
-std::string commits_of(const ChangeGroup& group) {
-  const std::string before = short_measured_commit(group.before);
-  const std::string after = short_measured_commit(group.after);
-  return before == after ? after : before + ".." + after;
-}
-
-std::string without_dirty(const RunInfo& run) {
-  const std::string commit = measured_commit(run);
-  return commit.substr(0, commit.find('+'));
-}
-
-std::string link_of(const ChangeGroup& group, const std::string& address) {
-  const std::string before = without_dirty(group.before), after = without_dirty(group.after);
-  if (address.empty() || after.empty()) return "";
-  return before == after || before.empty()
-             ? fmt::format("{}/commit/{}", address, after)
-             : fmt::format("{}/compare/{}...{}", address, before, after);
-}
-
-std::string trend_of(const ChangeGroup& group) {
-  constexpr double kLeastSpan = 0.05;
-  return group.trend.size() < 2 ? "" : sparkline(group.trend, kLeastSpan);
-}
-
-std::string change_of(const ChangeGroup& group) {
-  return is_of_level(group.kind) ? percent(group.change) : "";
-}
-
-}  // namespace
 
 Table groups_table(const WhatChanged& changed) {
   Table table{
