@@ -75,55 +75,6 @@ std::string table_json(const Table& table, SharedArrays& shared) {
       table.rows.size(), fmt::join(cells, ","));
 }
 
-}  // namespace
-
-std::string shown_text(const std::string& text) {
-  return one_line(valid_utf8(text));
-}
-
-std::string json_string(const std::string& text) {
-  std::string out;
-  append_string(out, text);
-  return out;
-}
-
-void append_string(std::string& out, const std::string& text) {
-  // Names and numbers, nearly all of what there is, need no escapes.
-  if (std::ranges::all_of(text, is_plain)) {
-    out += '"';
-    out += text;
-    out += '"';
-    return;
-  }
-  std::string dumped = nlohmann::json(shown_text(text)).dump(-1, ' ', true);
-  boost::replace_all(dumped, "<", "\\u003c");
-  boost::replace_all(dumped, ">", "\\u003e");
-  boost::replace_all(dumped, "&", "\\u0026");
-  out += dumped;
-}
-
-std::string SharedArrays::share(std::string array) {
-  return array.size() <= kShortArray ? array : std::to_string(number_of(std::move(array)));
-}
-
-size_t SharedArrays::number_of(std::string array) {
-  const auto [at, fresh] = numbers_.try_emplace(std::move(array), arrays_.size());
-  if (fresh) arrays_.push_back(&at->first);
-  return at->second;
-}
-
-std::string SharedArrays::json() const {
-  return json_list(arrays_, [](std::string& out, const std::string* array) { out += *array; });
-}
-
-std::string json_table(const Table& table) {
-  SharedArrays shared;
-  const std::string packed = table_json(table, shared);
-  return fmt::format(R"({{"shared":{},"table":{}}})", shared.json(), packed);
-}
-
-namespace {
-
 constexpr double kReachUnit = 1e-5;  // of the logarithm of a level: its fifth digit
 
 /// A number of five digits; null where there is none.
@@ -226,6 +177,51 @@ class BlockWriter {
 };
 
 }  // namespace
+
+std::string shown_text(const std::string& text) {
+  return one_line(valid_utf8(text));
+}
+
+std::string json_string(const std::string& text) {
+  std::string out;
+  append_string(out, text);
+  return out;
+}
+
+void append_string(std::string& out, const std::string& text) {
+  // Names and numbers, nearly all of what there is, need no escapes.
+  if (std::ranges::all_of(text, is_plain)) {
+    out += '"';
+    out += text;
+    out += '"';
+    return;
+  }
+  std::string dumped = nlohmann::json(shown_text(text)).dump(-1, ' ', true);
+  boost::replace_all(dumped, "<", "\\u003c");
+  boost::replace_all(dumped, ">", "\\u003e");
+  boost::replace_all(dumped, "&", "\\u0026");
+  out += dumped;
+}
+
+std::string SharedArrays::share(std::string array) {
+  return array.size() <= kShortArray ? array : std::to_string(number_of(std::move(array)));
+}
+
+size_t SharedArrays::number_of(std::string array) {
+  const auto [at, fresh] = numbers_.try_emplace(std::move(array), arrays_.size());
+  if (fresh) arrays_.push_back(&at->first);
+  return at->second;
+}
+
+std::string SharedArrays::json() const {
+  return json_list(arrays_, [](std::string& out, const std::string* array) { out += *array; });
+}
+
+std::string json_table(const Table& table) {
+  SharedArrays shared;
+  const std::string packed = table_json(table, shared);
+  return fmt::format(R"({{"shared":{},"table":{}}})", shared.json(), packed);
+}
 
 std::string chart_name(const std::string& file) {
   return std::filesystem::path(file).stem().stem().string();  // without .vg.json

@@ -23,9 +23,9 @@
 
 namespace moegate {
 
-// The start of a site: what changed, how things are, how it came about.
-
 namespace {
+
+// The start of a site: what changed, how things are, how it came about.
 
 constexpr size_t kShownRuns = 30;
 
@@ -115,20 +115,7 @@ void add_newest(Page& page, Site& site, const SiteRun& run) {
                  "Level of each operator, 100 % is its mean; lower is better", std::move(lines)});
 }
 
-}  // namespace
-
-Page start_page(Site& site) {
-  Page page;
-  add_changes(page, site);
-  for (const size_t i : newest_runs(site.data)) add_newest(page, site, site.data.runs[i]);
-  add_list(page, "Runs", runs_table(site.data, false));
-  add_list(page, "A/B", runs_table(site.data, true));
-  return page;
-}
-
 // The page of a run, or of an A/B by its head: verdicts, waivers, machine, coverage.
-
-namespace {
 
 Table waivers_table(const std::string& file, const std::string& klass) {
   Table table{{"waiver", "expires", "owner", "reason", "issue"}, {}};
@@ -184,35 +171,7 @@ const char* list_of(const SiteRun& run, bool whole) {
   return all_passed(run) ? "older-passed-night" : "older-night";
 }
 
-}  // namespace
-
-Page night_page_of(Site& site, const SiteRun& run, bool whole) {
-  Page page;
-  Line line = health_of(run);
-  line.push_back(plain(fmt::format(", on {}, commit {}, {}; ", run.info.device.name,
-                                   short_measured_commit(run.info), minute_of(run.info.started))));
-  const std::string before = compare_page(site.data, run);
-  if (!before.empty()) line.push_back(linked("compare with the run before", before));
-  // An older night shows what was not well: the rest is the store's.
-  const bool open = run.judged() && !whole;
-  Paragraph health{{line}};
-  if (open) health.lines.push_back({plain("Rows that passed are left out of an older night.")});
-  page.add(0, std::move(health));
-  for (const std::string& report : reports_of(list_of(run, whole)))
-    add_report(page, site, report, {.run = run.info.id, .open = open});
-  if (run.judged()) add_words(page, 0, limit(Limits::of(run.info.device.backend).blind_at));
-  Table waivers = waivers_table(site.options.waivers, run.info.device.klass);
-  if (!waivers.rows.empty())
-    page.add(0, Heading{"Waivers as they are now"}, Rows{std::move(waivers)});
-  page.add(0, Heading{"Machine and program"}, Rows{machine_table(site, run)});
-  const std::string repeat = site.options.repeat ? site.options.repeat(run.info) : "";
-  if (!repeat.empty()) page.sections.back().blocks.push_back(Commands{{{"To repeat", repeat}}});
-  return page;
-}
-
 // The page of a row: its history, and what the newest run saw of it.
-
-namespace {
 
 std::vector<LevelChart::Point> points_of(const Points& points) {
   std::vector<LevelChart::Point> shown;
@@ -271,45 +230,6 @@ void add_history(Page& page, const Site& site, size_t place) {
     if (!note.empty()) page.add(0, Paragraph{{{plain(note)}}, /*small=*/true});
   }
 }
-
-}  // namespace
-
-void ask_about_rows(Site& site) {
-  std::vector<AskedRow> rows;
-  for (const SiteRow& row : site.data.rows) {
-    rows.push_back({site.data.runs[row.points.back().run].info.id, row.case_id, row.variant});
-  }
-  ask_about(site.store, rows);
-  site.first_results = first_results(site.store, rows.size());
-  for (const std::string& name : reports_of("case")) {
-    const ShownReport shown = shown_report(name);
-    site.row_reports.emplace_back(shown, RowReport(site.store, shown.sql));
-  }
-}
-
-Page row_page(Site& site, size_t place) {
-  const SiteRow& row = site.data.rows[place];
-  const SiteRun& run = site.data.runs[row.points.back().run];
-  const int64_t id = run.info.id;
-  Page page;
-  page.add(0, Paragraph{{{code(row.variant), plain(" of "), code(row.key)},
-                         {plain("Newest run: "), linked(name_of(run), night_page(id)),
-                          plain(" on " + run.info.device.name)}}});
-  add_history(page, site, place);
-  for (auto& [shown, report] : site.row_reports)
-    add_table(page, shown, report.of(static_cast<int64_t>(place)));
-  const std::string db = shell_word(site.options.db);
-  const int64_t result = site.first_results[place];
-  const std::string history =
-      fmt::format("moegate report history --filter {} --variant {} --last 0 --db {}",
-                  shell_word("^" + row.key + "$"), shell_word("^" + row.variant + "$"), db);
-  page.add(0, Heading{"Commands"},
-           Commands{{{"To repeat", fmt::format("moegate run --like {} --db {}", result, db)},
-                     {"History", history}}});
-  return page;
-}
-
-namespace {
 
 /// Of each class, nights whose page has the rows that passed.
 constexpr size_t kWholeNights = 7;
@@ -402,6 +322,74 @@ std::vector<LevelChart::Run> names_of(const std::vector<SiteRun>& runs) {
 }
 
 }  // namespace
+
+Page start_page(Site& site) {
+  Page page;
+  add_changes(page, site);
+  for (const size_t i : newest_runs(site.data)) add_newest(page, site, site.data.runs[i]);
+  add_list(page, "Runs", runs_table(site.data, false));
+  add_list(page, "A/B", runs_table(site.data, true));
+  return page;
+}
+
+Page night_page_of(Site& site, const SiteRun& run, bool whole) {
+  Page page;
+  Line line = health_of(run);
+  line.push_back(plain(fmt::format(", on {}, commit {}, {}; ", run.info.device.name,
+                                   short_measured_commit(run.info), minute_of(run.info.started))));
+  const std::string before = compare_page(site.data, run);
+  if (!before.empty()) line.push_back(linked("compare with the run before", before));
+  // An older night shows what was not well: the rest is the store's.
+  const bool open = run.judged() && !whole;
+  Paragraph health{{line}};
+  if (open) health.lines.push_back({plain("Rows that passed are left out of an older night.")});
+  page.add(0, std::move(health));
+  for (const std::string& report : reports_of(list_of(run, whole)))
+    add_report(page, site, report, {.run = run.info.id, .open = open});
+  if (run.judged()) add_words(page, 0, limit(Limits::of(run.info.device.backend).blind_at));
+  Table waivers = waivers_table(site.options.waivers, run.info.device.klass);
+  if (!waivers.rows.empty())
+    page.add(0, Heading{"Waivers as they are now"}, Rows{std::move(waivers)});
+  page.add(0, Heading{"Machine and program"}, Rows{machine_table(site, run)});
+  const std::string repeat = site.options.repeat ? site.options.repeat(run.info) : "";
+  if (!repeat.empty()) page.sections.back().blocks.push_back(Commands{{{"To repeat", repeat}}});
+  return page;
+}
+
+void ask_about_rows(Site& site) {
+  std::vector<AskedRow> rows;
+  for (const SiteRow& row : site.data.rows) {
+    rows.push_back({site.data.runs[row.points.back().run].info.id, row.case_id, row.variant});
+  }
+  ask_about(site.store, rows);
+  site.first_results = first_results(site.store, rows.size());
+  for (const std::string& name : reports_of("case")) {
+    const ShownReport shown = shown_report(name);
+    site.row_reports.emplace_back(shown, RowReport(site.store, shown.sql));
+  }
+}
+
+Page row_page(Site& site, size_t place) {
+  const SiteRow& row = site.data.rows[place];
+  const SiteRun& run = site.data.runs[row.points.back().run];
+  const int64_t id = run.info.id;
+  Page page;
+  page.add(0, Paragraph{{{code(row.variant), plain(" of "), code(row.key)},
+                         {plain("Newest run: "), linked(name_of(run), night_page(id)),
+                          plain(" on " + run.info.device.name)}}});
+  add_history(page, site, place);
+  for (auto& [shown, report] : site.row_reports)
+    add_table(page, shown, report.of(static_cast<int64_t>(place)));
+  const std::string db = shell_word(site.options.db);
+  const int64_t result = site.first_results[place];
+  const std::string history =
+      fmt::format("moegate report history --filter {} --variant {} --last 0 --db {}",
+                  shell_word("^" + row.key + "$"), shell_word("^" + row.variant + "$"), db);
+  page.add(0, Heading{"Commands"},
+           Commands{{{"To repeat", fmt::format("moegate run --like {} --db {}", result, db)},
+                     {"History", history}}});
+  return page;
+}
 
 std::string days_ago(int days) {
   return fmt::format("{:%F}", today() - std::chrono::days(days));

@@ -184,6 +184,39 @@ void read_bases(Store& store, SiteData& data) {
   }
 }
 
+/// No split of a series has means further apart than this many standard errors: it has no step. Of
+/// a hundred series without one, about three are searched for nothing.
+constexpr double kClearSplit = 3;
+
+size_t first_searched(const Points& points) {
+  return points.size() - std::min(points.size(), kSearched);
+}
+
+std::vector<double> newest_logs(const Points& points) {
+  std::vector<double> logs;
+  for (size_t i = first_searched(points); i < points.size(); ++i)
+    logs.push_back(points[i]->mean_log);
+  return logs;
+}
+
+/// The distance of the means that the clearest split has, squared, in standard errors.
+double clearest_split(const std::vector<double>& values) {
+  const auto n = static_cast<double>(values.size());
+  const double all = std::accumulate(values.begin(), values.end(), 0.0);
+  double squares = 0, left = 0, clearest = 0;
+  for (const double x : values) squares += (x - all / n) * (x - all / n);
+  for (size_t i = 1; i < values.size(); ++i) {
+    left += values[i - 1];
+    const auto k = static_cast<double>(i);
+    const double gap = left / k - (all - left) / (n - k);
+    const double between = gap * gap * k * (n - k) / n;  // of the sum of squares
+    const double within = (squares - between) / std::max(1.0, n - 2);
+    if (within > 0) clearest = std::max(clearest, between / within);
+    if (within <= 0 && between > 0) clearest = std::numeric_limits<double>::infinity();
+  }
+  return clearest;
+}
+
 }  // namespace
 
 SiteData read_site(Store& store, const std::string& since) {
@@ -232,43 +265,6 @@ std::vector<size_t> newest_runs(const SiteData& data) {
   std::sort(runs.begin(), runs.end(), std::greater<>());
   return runs;
 }
-
-namespace {
-
-/// No split of a series has means further apart than this many standard errors: it has no step. Of
-/// a hundred series without one, about three are searched for nothing.
-constexpr double kClearSplit = 3;
-
-size_t first_searched(const Points& points) {
-  return points.size() - std::min(points.size(), kSearched);
-}
-
-std::vector<double> newest_logs(const Points& points) {
-  std::vector<double> logs;
-  for (size_t i = first_searched(points); i < points.size(); ++i)
-    logs.push_back(points[i]->mean_log);
-  return logs;
-}
-
-/// The distance of the means that the clearest split has, squared, in standard errors.
-double clearest_split(const std::vector<double>& values) {
-  const auto n = static_cast<double>(values.size());
-  const double all = std::accumulate(values.begin(), values.end(), 0.0);
-  double squares = 0, left = 0, clearest = 0;
-  for (const double x : values) squares += (x - all / n) * (x - all / n);
-  for (size_t i = 1; i < values.size(); ++i) {
-    left += values[i - 1];
-    const auto k = static_cast<double>(i);
-    const double gap = left / k - (all - left) / (n - k);
-    const double between = gap * gap * k * (n - k) / n;  // of the sum of squares
-    const double within = (squares - between) / std::max(1.0, n - 2);
-    if (within > 0) clearest = std::max(clearest, between / within);
-    if (within <= 0 && between > 0) clearest = std::numeric_limits<double>::infinity();
-  }
-  return clearest;
-}
-
-}  // namespace
 
 std::map<int, Points> histories_of(const SiteData& data, const SiteRow& row) {
   std::map<int, Points> histories;

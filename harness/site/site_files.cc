@@ -89,33 +89,6 @@ std::string vega_script() {
   return script + part_of_page("vega_end.js");
 }
 
-}  // namespace
-
-fs::path chart_of(const fs::path& sql) {
-  return fs::path(sql).replace_extension(".vg.json");
-}
-
-bool has_chart(const fs::path& sql) {
-  return is_file(chart_of(sql));
-}
-
-std::string chart_svg(const fs::path& chart, const std::string& title, const Table& table) {
-  const std::string job = fmt::format("{{\"spec\":{},\"title\":{},\"table\":{}}}",
-                                      read_chart(chart), json_string(title), json_table(table));
-  const ScratchFolder folder;
-  const Finished node =
-      run_program({"node", (pages_folder() / "svg.js").string(),
-                   folder.add("vega.js", vega_script()), folder.add("chart.json", job)},
-                  Output::capture_stdout);
-  if (node.exit != 0) {
-    usage_error("{}: cannot be drawn: node ended with {} (its message is above)", chart.string(),
-                node.exit);
-  }
-  return node.out;
-}
-
-namespace {
-
 constexpr size_t kRowsInFile = 32;  // about; a browser loads a file to show a page
 
 /// What a policy names a script by that stands in the page.
@@ -305,29 +278,6 @@ std::string site_json(const std::string& files, const std::string& row_files, co
       first.json());
 }
 
-}  // namespace
-
-void write_site(const fs::path& folder, const std::vector<SitePage>& pages,
-                const std::string& repository) {
-  DataFiles data(folder / "data");
-  Charts charts;
-  const Page start = pages[0].make();
-  charts.add(start);
-  PagesJson first;
-  first.add(pages[0].id, start, pages[0].title);
-  const Pages others = Pages(pages).subspan(1);
-  const auto rows = std::ranges::find_if(others, is_row_page, &SitePage::id);
-  const std::string files = write_single_pages(data, {others.begin(), rows}, charts);
-  const std::string row_files = write_row_pages(data, {rows, others.end()}, charts);
-  const Vega vega = find_vega();
-  if (!vega.script.empty()) write_file_atomically(folder / "vega.js", vega.script);
-  const std::string json = site_json(files, row_files, vega, charts, first, repository);
-  write_file_atomically(folder / "index.html", document("moegate", json, ""));
-  data.remove_others();
-}
-
-namespace {
-
 /// One page with everything that it needs, charts included.
 std::string single_html(const Page& page, const std::string& title) {
   Charts charts;
@@ -374,6 +324,48 @@ void add_chart(Page& page, const char* name, const char* title, Table table) {
 }
 
 }  // namespace
+
+fs::path chart_of(const fs::path& sql) {
+  return fs::path(sql).replace_extension(".vg.json");
+}
+
+bool has_chart(const fs::path& sql) {
+  return is_file(chart_of(sql));
+}
+
+std::string chart_svg(const fs::path& chart, const std::string& title, const Table& table) {
+  const std::string job = fmt::format("{{\"spec\":{},\"title\":{},\"table\":{}}}",
+                                      read_chart(chart), json_string(title), json_table(table));
+  const ScratchFolder folder;
+  const Finished node =
+      run_program({"node", (pages_folder() / "svg.js").string(),
+                   folder.add("vega.js", vega_script()), folder.add("chart.json", job)},
+                  Output::capture_stdout);
+  if (node.exit != 0) {
+    usage_error("{}: cannot be drawn: node ended with {} (its message is above)", chart.string(),
+                node.exit);
+  }
+  return node.out;
+}
+
+void write_site(const fs::path& folder, const std::vector<SitePage>& pages,
+                const std::string& repository) {
+  DataFiles data(folder / "data");
+  Charts charts;
+  const Page start = pages[0].make();
+  charts.add(start);
+  PagesJson first;
+  first.add(pages[0].id, start, pages[0].title);
+  const Pages others = Pages(pages).subspan(1);
+  const auto rows = std::ranges::find_if(others, is_row_page, &SitePage::id);
+  const std::string files = write_single_pages(data, {others.begin(), rows}, charts);
+  const std::string row_files = write_row_pages(data, {rows, others.end()}, charts);
+  const Vega vega = find_vega();
+  if (!vega.script.empty()) write_file_atomically(folder / "vega.js", vega.script);
+  const std::string json = site_json(files, row_files, vega, charts, first, repository);
+  write_file_atomically(folder / "index.html", document("moegate", json, ""));
+  data.remove_others();
+}
 
 std::string verdict_html(const GateReport& report) {
   Page page = gate_page(report);

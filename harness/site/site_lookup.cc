@@ -57,31 +57,6 @@ void add_changes_of(Page& page, Site& site, const SiteRun& head, const std::vect
   page.sections.back().blocks.push_back(Rows{std::move(groups), 0, rows_of_groups(changed)});
 }
 
-}  // namespace
-
-void add_changes(Page& page, Site& site) {
-  // Of each device the last run that others compare with: someone's own of a few rows may be later.
-  std::map<std::string, const SiteRun*> alone;  // the last that no other compares with
-  std::set<std::string> shown;
-  for (auto run = site.data.runs.rbegin(); run != site.data.runs.rend(); ++run) {
-    const std::string& klass = run->info.device.klass;
-    if (run->ab || shown.contains(klass)) continue;
-    const int64_t id = run->info.id;
-    const auto runs = comparable_runs(site.store, id, some_days_before(site.store, id));
-    if (runs.size() < 2) {
-      alone.emplace(klass, &*run);
-      continue;
-    }
-    shown.insert(klass);
-    add_changes_of(page, site, *run, runs);
-  }
-  for (const auto& [klass, run] : alone) {
-    if (!shown.contains(klass)) add_changes_of(page, site, *run, {run->info.id});
-  }
-}
-
-namespace {
-
 /// Of the runs that compare with one another, so many of the newest have their levels in a file.
 constexpr size_t kCompared = 60;
 
@@ -134,6 +109,27 @@ Table levels_table(const SiteData& data, uint32_t run) {
 }
 
 }  // namespace
+
+void add_changes(Page& page, Site& site) {
+  // Of each device the last run that others compare with: someone's own of a few rows may be later.
+  std::map<std::string, const SiteRun*> alone;  // the last that no other compares with
+  std::set<std::string> shown;
+  for (auto run = site.data.runs.rbegin(); run != site.data.runs.rend(); ++run) {
+    const std::string& klass = run->info.device.klass;
+    if (run->ab || shown.contains(klass)) continue;
+    const int64_t id = run->info.id;
+    const auto runs = comparable_runs(site.store, id, some_days_before(site.store, id));
+    if (runs.size() < 2) {
+      alone.emplace(klass, &*run);
+      continue;
+    }
+    shown.insert(klass);
+    add_changes_of(page, site, *run, runs);
+  }
+  for (const auto& [klass, run] : alone) {
+    if (!shown.contains(klass)) add_changes_of(page, site, *run, {run->info.id});
+  }
+}
 
 void add_lookups(const std::shared_ptr<Site>& site, std::vector<SitePage>& pages) {
   Table known{{"page", "title"}, {}, {{"page", "{page}"}, {"title", "{page}"}}};
