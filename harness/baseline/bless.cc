@@ -176,6 +176,22 @@ void refuse_unfit(const RunInfo& run, const Sides& sides, const BlessOptions& op
   refuse_noisy_rows(run, sides);
 }
 
+/// As the ledger's kinds are: see blessing_kind().
+std::string resource_kind(const std::string& before, const std::string& compiler,
+                          const ResourceFile& now, const std::vector<ResourceChange>& changes) {
+  using Kind = ResourceChange::Kind;
+  const auto all = [&](Kind kind) {
+    return !changes.empty() &&
+           std::ranges::all_of(changes, [&](const auto& c) { return c.kind == kind; });
+  };
+  if (before.empty() || all(Kind::added)) return "record";
+  if (compiler != now.compiler) return "epoch";
+  if (std::ranges::any_of(changes, [](const auto& c) { return c.kind == Kind::worse; })) {
+    return "accept_regression";
+  }
+  return all(Kind::removed) ? "retire" : "ratchet";
+}
+
 }  // namespace
 
 std::string why_unfit(const RunInfo& run, const Sides& sides) {
@@ -203,26 +219,6 @@ std::string bless(const RunInfo& run, const Sides& sides, const BlessOptions& op
   for (auto& [suite, p] : plans) text += bless_suite(run, suite, std::move(p), options);
   return text;
 }
-
-namespace {
-
-/// As the ledger's kinds are: see blessing_kind().
-std::string resource_kind(const std::string& before, const std::string& compiler,
-                          const ResourceFile& now, const std::vector<ResourceChange>& changes) {
-  using Kind = ResourceChange::Kind;
-  const auto all = [&](Kind kind) {
-    return !changes.empty() &&
-           std::ranges::all_of(changes, [&](const auto& c) { return c.kind == kind; });
-  };
-  if (before.empty() || all(Kind::added)) return "record";
-  if (compiler != now.compiler) return "epoch";
-  if (std::ranges::any_of(changes, [](const auto& c) { return c.kind == Kind::worse; })) {
-    return "accept_regression";
-  }
-  return all(Kind::removed) ? "retire" : "ratchet";
-}
-
-}  // namespace
 
 ResourceFile blessed_resources(const fs::path& baselines, const std::string& klass) {
   const fs::path path = baseline_path(baselines, klass, kResources);

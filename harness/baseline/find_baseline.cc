@@ -42,81 +42,6 @@ void finish_blessings_of(const BaselinePlaces& places) {
   }
 }
 
-}  // namespace
-
-fs::path baseline_path(const fs::path& folder, const std::string& klass, const std::string& suite) {
-  for (const std::string& name : {klass, suite}) {
-    if (is_file_name(name)) continue;
-    usage_error("'{}' cannot name a device class or a suite, because its path leaves {}; rename it",
-                one_line(name), folder.string());
-  }
-  return folder / klass / (suite + ".tsv");
-}
-
-fs::path ledger_of(const fs::path& baseline) {
-  const fs::path folder = fs::absolute(baseline).parent_path();
-  for (const fs::path& place : {folder, folder.parent_path()}) {
-    if (is_file(place / "blessings.tsv")) return place / "blessings.tsv";
-  }
-  usage_error(
-      "{}: nobody blessed this baseline, because there is no blessings.tsv beside it or one folder "
-      "above; write baselines with `moegate bless`",
-      baseline.string());
-}
-
-BaselineFile find_baseline(const BaselinePlaces& places, const std::string& klass,
-                           const std::string& suite) {
-  const fs::path blessed = find_blessed(places.blessed, klass, suite);
-  if (!blessed.empty()) return {blessed, true};
-  if (places.candidates.empty()) return {};
-  return {baseline_path(places.candidates, klass, suite), false};
-}
-
-Expectation known_rows(const BaselinePlaces& places, const std::string& klass,
-                       const std::string& suite, const std::string& program) {
-  if (klass.empty()) return {};  // no device has answered
-  const BaselineFile file = find_baseline(places, klass, suite);
-  Expectation known;
-  try {
-    if (!is_file(file.path)) return known;
-    const Baseline baseline = read_baseline(file.path);
-    known.sides = collect(baseline);
-    known.same_program = is_same(baseline.header.program, program);
-  } catch (const Error&) {
-    return {};
-  }
-  return known;
-}
-
-Expected find_baselines(const BaselinePlaces& places, const RunInfo& run, const Sides& sides,
-                        const CutRun& cut) {
-  finish_blessings_of(places);
-  std::set<std::string> suites = cut.suites;
-  for (const auto& [id, side] : sides) suites.insert(id.suite);
-  Expected expected;
-  for (const std::string& suite : suites) {
-    const BaselineFile file = find_baseline(places, run.device.klass, suite);
-    expected.all_blessed = expected.all_blessed && file.blessed;
-    Baseline baseline;
-    if (is_file(file.path)) {
-      baseline = read_baseline(file.path);
-      expected.headers[suite] = baseline.header;
-    }
-    Expectation& e = expected.suites[suite];
-    if (file.blessed) {
-      e = expect_baseline(baseline, file.path, run, suite);
-    } else if (!file.path.empty()) {
-      e = expect_candidate(std::move(baseline), file.path, run, suite, sides, cut.cut);
-    }
-    const auto header = expected.headers.find(suite);
-    e.same_program =
-        header != expected.headers.end() && is_same(header->second.program, whole_program(run));
-  }
-  return expected;
-}
-
-namespace {
-
 void refuse_other(const Baseline& baseline, const fs::path& path, const RunInfo& run,
                   const std::string& suite) {
   if (baseline.header.suite != suite) {
@@ -201,6 +126,77 @@ std::string record_note(const fs::path& path, const Baseline& candidate, const s
 }
 
 }  // namespace
+
+fs::path baseline_path(const fs::path& folder, const std::string& klass, const std::string& suite) {
+  for (const std::string& name : {klass, suite}) {
+    if (is_file_name(name)) continue;
+    usage_error("'{}' cannot name a device class or a suite, because its path leaves {}; rename it",
+                one_line(name), folder.string());
+  }
+  return folder / klass / (suite + ".tsv");
+}
+
+fs::path ledger_of(const fs::path& baseline) {
+  const fs::path folder = fs::absolute(baseline).parent_path();
+  for (const fs::path& place : {folder, folder.parent_path()}) {
+    if (is_file(place / "blessings.tsv")) return place / "blessings.tsv";
+  }
+  usage_error(
+      "{}: nobody blessed this baseline, because there is no blessings.tsv beside it or one folder "
+      "above; write baselines with `moegate bless`",
+      baseline.string());
+}
+
+BaselineFile find_baseline(const BaselinePlaces& places, const std::string& klass,
+                           const std::string& suite) {
+  const fs::path blessed = find_blessed(places.blessed, klass, suite);
+  if (!blessed.empty()) return {blessed, true};
+  if (places.candidates.empty()) return {};
+  return {baseline_path(places.candidates, klass, suite), false};
+}
+
+Expectation known_rows(const BaselinePlaces& places, const std::string& klass,
+                       const std::string& suite, const std::string& program) {
+  if (klass.empty()) return {};  // no device has answered
+  const BaselineFile file = find_baseline(places, klass, suite);
+  Expectation known;
+  try {
+    if (!is_file(file.path)) return known;
+    const Baseline baseline = read_baseline(file.path);
+    known.sides = collect(baseline);
+    known.same_program = is_same(baseline.header.program, program);
+  } catch (const Error&) {
+    return {};
+  }
+  return known;
+}
+
+Expected find_baselines(const BaselinePlaces& places, const RunInfo& run, const Sides& sides,
+                        const CutRun& cut) {
+  finish_blessings_of(places);
+  std::set<std::string> suites = cut.suites;
+  for (const auto& [id, side] : sides) suites.insert(id.suite);
+  Expected expected;
+  for (const std::string& suite : suites) {
+    const BaselineFile file = find_baseline(places, run.device.klass, suite);
+    expected.all_blessed = expected.all_blessed && file.blessed;
+    Baseline baseline;
+    if (is_file(file.path)) {
+      baseline = read_baseline(file.path);
+      expected.headers[suite] = baseline.header;
+    }
+    Expectation& e = expected.suites[suite];
+    if (file.blessed) {
+      e = expect_baseline(baseline, file.path, run, suite);
+    } else if (!file.path.empty()) {
+      e = expect_candidate(std::move(baseline), file.path, run, suite, sides, cut.cut);
+    }
+    const auto header = expected.headers.find(suite);
+    e.same_program =
+        header != expected.headers.end() && is_same(header->second.program, whole_program(run));
+  }
+  return expected;
+}
 
 Expectation expect_baseline(const Baseline& baseline, const fs::path& path, const RunInfo& run,
                             const std::string& suite) {

@@ -89,6 +89,49 @@ const Blessing* last_of(const std::vector<Blessing>& blessings, const std::strin
   return last == blessings.rend() ? nullptr : &*last;
 }
 
+/// What a blessing writes beside a baseline, until the ledger states it.
+constexpr const char* kBlessed = ".blessed";
+
+/// What blessings that were killed have left.
+std::vector<fs::path> unfinished(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code ignored;  // what cannot be looked at is refused when it is read
+  for (const auto& klass : fs::directory_iterator(folder, ignored)) {
+    if (!klass.is_directory(ignored)) continue;
+    for (const auto& file : fs::directory_iterator(klass, ignored)) {
+      if (file.path().extension() == kBlessed && is_file(file)) files.push_back(file);
+    }
+  }
+  return files;
+}
+
+/// A line that is not whole is of a blessing that was killed while it wrote it.
+void cut_half_line(const fs::path& ledger) {
+  const std::string text = text_of(ledger);
+  if (!text.empty() && !text.ends_with('\n')) fs::resize_file(ledger, text.rfind('\n') + 1);
+}
+
+/// Puts in place what the ledger states, and removes what it does not.
+void finish(const fs::path& ledger) {
+  const std::vector<fs::path> left = unfinished(ledger.parent_path());
+  if (left.empty()) return;
+  cut_half_line(ledger);
+  const std::vector<Blessing> blessings = read_ledger(ledger);
+  for (const fs::path& file : left) {
+    const fs::path baseline = fs::path(file).replace_extension();
+    const std::string klass = baseline.parent_path().filename(), suite = baseline.stem();
+    const Blessing* last = last_of(blessings, klass, suite);
+    if (last != nullptr && last->sha256 == sha256(read_file(file))) {
+      fs::rename(file, baseline);
+      say("{}: this file of {} was put into its place now, because the process that blessed it was "
+          "killed\n",
+          baseline.string(), last->id);
+    } else {
+      fs::remove(file);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Blessing> read_ledger(const fs::path& ledger) {
@@ -177,53 +220,6 @@ void append_blessing(const fs::path& ledger, const Blessing& b) {
   for (const auto column : kColumns) line += one_field(b.*column) + "\t";
   append_to_file(ledger, line + hash + "\n");
 }
-
-namespace {
-
-/// What a blessing writes beside a baseline, until the ledger states it.
-constexpr const char* kBlessed = ".blessed";
-
-/// What blessings that were killed have left.
-std::vector<fs::path> unfinished(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code ignored;  // what cannot be looked at is refused when it is read
-  for (const auto& klass : fs::directory_iterator(folder, ignored)) {
-    if (!klass.is_directory(ignored)) continue;
-    for (const auto& file : fs::directory_iterator(klass, ignored)) {
-      if (file.path().extension() == kBlessed && is_file(file)) files.push_back(file);
-    }
-  }
-  return files;
-}
-
-/// A line that is not whole is of a blessing that was killed while it wrote it.
-void cut_half_line(const fs::path& ledger) {
-  const std::string text = text_of(ledger);
-  if (!text.empty() && !text.ends_with('\n')) fs::resize_file(ledger, text.rfind('\n') + 1);
-}
-
-/// Puts in place what the ledger states, and removes what it does not.
-void finish(const fs::path& ledger) {
-  const std::vector<fs::path> left = unfinished(ledger.parent_path());
-  if (left.empty()) return;
-  cut_half_line(ledger);
-  const std::vector<Blessing> blessings = read_ledger(ledger);
-  for (const fs::path& file : left) {
-    const fs::path baseline = fs::path(file).replace_extension();
-    const std::string klass = baseline.parent_path().filename(), suite = baseline.stem();
-    const Blessing* last = last_of(blessings, klass, suite);
-    if (last != nullptr && last->sha256 == sha256(read_file(file))) {
-      fs::rename(file, baseline);
-      say("{}: this file of {} was put into its place now, because the process that blessed it was "
-          "killed\n",
-          baseline.string(), last->id);
-    } else {
-      fs::remove(file);
-    }
-  }
-}
-
-}  // namespace
 
 BlessingLock::BlessingLock(const fs::path& ledger) try {
   std::error_code ignored;  // the lock below says what is wrong

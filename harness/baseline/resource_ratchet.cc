@@ -85,72 +85,6 @@ void read_header(const TextPlace& place, const std::string& text, ResourceFile& 
   if (file.compiler == kUnknownText) file.compiler.clear();
 }
 
-}  // namespace
-
-std::optional<int> blocks_in(const KernelResources& kernel, const LaunchShape& shape, int arch) {
-  const auto sm = sm_limits(arch);
-  if (!sm || !shape.threads) return std::nullopt;
-  return blocks_per_sm({.threads = *shape.threads,
-                        .registers = kernel.registers,
-                        .shared = kernel.static_shared + shape.dynamic_shared.value_or(0),
-                        .barriers = kernel.barriers},
-                       *sm);
-}
-
-ResourceFile read_resources(const std::filesystem::path& path) {
-  std::istringstream in(read_file(path));
-  ResourceFile file;
-  TextPlace place{path.string()};
-  std::set<std::tuple<std::string, std::string, std::string, std::string>> seen;
-  for (std::string text; std::getline(in, text);) {
-    ++place.line;
-    if (text.find('\r') != std::string::npos)
-      place.fail("the line has a carriage return; end lines in LF");
-    if (place.line == 1 && text != kResourceMagic)
-      place.fail("'{}' stands where '{}' belongs", text, kResourceMagic);
-    if (place.line == 2) read_header(place, text, file);
-    if (place.line == 3 && text != kResourceColumns)
-      place.fail("'{}' stands where '{}' belongs", text, kResourceColumns);
-    if (place.line <= 3) continue;
-    const std::vector<std::string> fields = between_tabs(text);
-    if (!fields.empty() && fields[0] == kModules) {
-      file.modules.push_back(read_modules(place, fields));
-      if (!seen.insert({kModules, fields[1], fields[2], ""}).second) {
-        place.fail("'{}' of {} is given twice", fields[2], fields[1]);
-      }
-      continue;
-    }
-    const ResourceRow row = read_row(place, fields);
-    if (!seen.insert({row.kernel.file, row.kernel.kernel, known_text(row.shape.threads),
-                      known_text(row.shape.dynamic_shared)})
-             .second) {
-      place.fail("'{}' is given twice in this shape", row.kernel.kernel);
-    }
-    file.rows.push_back(row);
-  }
-  if (place.line < 3) usage_error("{}: is empty or lacks its header", path.string());
-  return file;
-}
-
-std::string format_resources(const ResourceFile& file) {
-  std::string text =
-      fmt::format("{}\n#class {}  compiler {}\n{}\n", kResourceMagic, file.klass,
-                  file.compiler.empty() ? kUnknownText : file.compiler, kResourceColumns);
-  for (const ResourceRow& row : file.rows) {
-    const KernelResources& k = row.kernel;
-    text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", k.file, k.kernel, k.registers,
-                        k.local_bytes, k.static_shared, known_text(row.shape.threads),
-                        known_text(row.shape.dynamic_shared), known_text(row.blocks_per_sm));
-  }
-  for (const ModuleRow& row : file.modules) {
-    text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", kModules, row.suite, row.variant, row.cases,
-                        row.modules, row.compiler.empty() ? kUnknownText : row.compiler);
-  }
-  return text;
-}
-
-namespace {
-
 using Kind = ResourceChange::Kind;
 using KernelId = std::pair<std::string, std::string>;  // file, kernel
 
@@ -271,6 +205,68 @@ std::string first_line(const std::vector<ResourceChange>& changes, Exit exit,
 }
 
 }  // namespace
+
+std::optional<int> blocks_in(const KernelResources& kernel, const LaunchShape& shape, int arch) {
+  const auto sm = sm_limits(arch);
+  if (!sm || !shape.threads) return std::nullopt;
+  return blocks_per_sm({.threads = *shape.threads,
+                        .registers = kernel.registers,
+                        .shared = kernel.static_shared + shape.dynamic_shared.value_or(0),
+                        .barriers = kernel.barriers},
+                       *sm);
+}
+
+ResourceFile read_resources(const std::filesystem::path& path) {
+  std::istringstream in(read_file(path));
+  ResourceFile file;
+  TextPlace place{path.string()};
+  std::set<std::tuple<std::string, std::string, std::string, std::string>> seen;
+  for (std::string text; std::getline(in, text);) {
+    ++place.line;
+    if (text.find('\r') != std::string::npos)
+      place.fail("the line has a carriage return; end lines in LF");
+    if (place.line == 1 && text != kResourceMagic)
+      place.fail("'{}' stands where '{}' belongs", text, kResourceMagic);
+    if (place.line == 2) read_header(place, text, file);
+    if (place.line == 3 && text != kResourceColumns)
+      place.fail("'{}' stands where '{}' belongs", text, kResourceColumns);
+    if (place.line <= 3) continue;
+    const std::vector<std::string> fields = between_tabs(text);
+    if (!fields.empty() && fields[0] == kModules) {
+      file.modules.push_back(read_modules(place, fields));
+      if (!seen.insert({kModules, fields[1], fields[2], ""}).second) {
+        place.fail("'{}' of {} is given twice", fields[2], fields[1]);
+      }
+      continue;
+    }
+    const ResourceRow row = read_row(place, fields);
+    if (!seen.insert({row.kernel.file, row.kernel.kernel, known_text(row.shape.threads),
+                      known_text(row.shape.dynamic_shared)})
+             .second) {
+      place.fail("'{}' is given twice in this shape", row.kernel.kernel);
+    }
+    file.rows.push_back(row);
+  }
+  if (place.line < 3) usage_error("{}: is empty or lacks its header", path.string());
+  return file;
+}
+
+std::string format_resources(const ResourceFile& file) {
+  std::string text =
+      fmt::format("{}\n#class {}  compiler {}\n{}\n", kResourceMagic, file.klass,
+                  file.compiler.empty() ? kUnknownText : file.compiler, kResourceColumns);
+  for (const ResourceRow& row : file.rows) {
+    const KernelResources& k = row.kernel;
+    text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", k.file, k.kernel, k.registers,
+                        k.local_bytes, k.static_shared, known_text(row.shape.threads),
+                        known_text(row.shape.dynamic_shared), known_text(row.blocks_per_sm));
+  }
+  for (const ModuleRow& row : file.modules) {
+    text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", kModules, row.suite, row.variant, row.cases,
+                        row.modules, row.compiler.empty() ? kUnknownText : row.compiler);
+  }
+  return text;
+}
 
 const char* name_of(Kind kind) {
   constexpr std::array kNames = {"worse", "better", "new", "gone"};

@@ -183,27 +183,7 @@ Waiver to_waiver(Section s, sys_days day) {
   return w;
 }
 
-}  // namespace
-
-sys_days today() {
-  return std::chrono::floor<days>(std::chrono::system_clock::now());
-}
-
-std::vector<Waiver> parse_waivers(const std::string& text, const std::string& name, sys_days day) {
-  std::vector<Waiver> waivers;
-  for (Section& section : read_sections(text, name)) {
-    waivers.push_back(to_waiver(std::move(section), day));
-  }
-  return waivers;
-}
-
-std::vector<Waiver> read_waivers(const std::filesystem::path& path) {
-  return parse_waivers(read_file(path), path.string());
-}
-
 // What waivers do to a verdict; the other half of waivers.h.
-
-namespace {
 
 using Metric = Waiver::Metric;
 
@@ -315,6 +295,22 @@ void limit_share(GateResult& result) {
 }
 
 }  // namespace
+
+sys_days today() {
+  return std::chrono::floor<days>(std::chrono::system_clock::now());
+}
+
+std::vector<Waiver> parse_waivers(const std::string& text, const std::string& name, sys_days day) {
+  std::vector<Waiver> waivers;
+  for (Section& section : read_sections(text, name)) {
+    waivers.push_back(to_waiver(std::move(section), day));
+  }
+  return waivers;
+}
+
+std::vector<Waiver> read_waivers(const std::filesystem::path& path) {
+  return parse_waivers(read_file(path), path.string());
+}
 
 void apply_waivers(GateResult& result, const std::vector<Waiver>& waivers, const std::string& klass,
                    sys_days day, bool full) {
