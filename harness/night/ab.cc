@@ -16,7 +16,6 @@
 #include "harness/night/ab_runs.h"
 
 namespace moegate {
-
 namespace {
 
 // What both sides of an A/B are to measure, before anything is measured or stored.

@@ -16,7 +16,6 @@
 #include "harness/judge/gate.h"
 #include "harness/judge/steps.h"
 #include "harness/report/page.h"
-#include "harness/store/level_walk.h"
 #include "harness/store/rows.h"
 
 namespace moegate {
@@ -35,27 +34,6 @@ std::string list_some(const std::vector<std::string>& names) {
   return text.empty() ? "nothing" : text;
 }
 
-/// The variants of a case. Each is a step in the index, however many results there are.
-class VariantsOf {
- public:
-  explicit VariantsOf(Database& db)
-      : q_(db,
-           "WITH RECURSIVE v(name) AS (SELECT min(variant) FROM result WHERE case_id = ?1 "
-           "UNION ALL SELECT (SELECT min(variant) FROM result WHERE case_id = ?1 AND "
-           "variant > name) FROM v WHERE name IS NOT NULL) "
-           "SELECT name FROM v WHERE name IS NOT NULL") {}
-  std::vector<std::string> operator()(int64_t case_id) {
-    std::vector<std::string> variants;
-    q_.bind(case_id);
-    while (q_.step()) variants.push_back(q_.text(0));
-    q_.reset();
-    return variants;
-  }
-
- private:
-  Statement q_;
-};
-
 std::vector<Name> find_names(Store& store, const HistoryQuery& query) {
   const Pattern cases = compile_pattern("--filter", query.case_pattern);
   const Pattern variants = compile_pattern("--variant", query.variant_pattern);
@@ -63,7 +41,19 @@ std::vector<Name> find_names(Store& store, const HistoryQuery& query) {
   Statement q(store.database(), "SELECT case_id, key FROM bench_case");
   while (q.step()) all.push_back({q.integer(0), q.text(1), ""});
   std::ranges::sort(all, NaturalLess(), &Name::key);
-  VariantsOf variants_of(store.database());
+  // Each variant is a step in the index, however many results there are.
+  Statement steps(store.database(),
+                  "WITH RECURSIVE v(name) AS (SELECT min(variant) FROM result WHERE case_id = ?1 "
+                  "UNION ALL SELECT (SELECT min(variant) FROM result WHERE case_id = ?1 AND "
+                  "variant > name) FROM v WHERE name IS NOT NULL) "
+                  "SELECT name FROM v WHERE name IS NOT NULL");
+  const auto variants_of = [&](int64_t case_id) {
+    std::vector<std::string> found;
+    steps.bind(case_id);
+    while (steps.step()) found.push_back(steps.text(0));
+    steps.reset();
+    return found;
+  };
   size_t matched = 0;
   for (const Name& c : all) {
     if (!cases.found_in(c.key)) continue;
@@ -259,20 +249,30 @@ std::string row_name(const std::string& key, const std::string& variant) {
   return key + '\n' + variant;
 }
 
+void each_row_level(Store& store, int64_t run, const std::function<void(const RowLevel&)>& add) {
+  if (read_row_levels(store, run, add)) return;
+  std::unordered_map<std::string, int64_t> cases;
+  Statement q(store.database(), "SELECT key, case_id FROM bench_case");
+  while (q.step()) cases[q.text(0)] = q.integer(1);
+  const LevelChoice choice{.run = run, .verified = false, .for_verdict = true};
+  const Sides sides = collect([&](const auto& one) {
+    walk_levels(store.database(), choice, [&](const WalkedLevel& at) { one(at.level); });
+  });
+  for (const auto& [id, side] : sides) {
+    add({cases.at(id.key), id.key, id.variant, side.status, side.judged, side.level.n,
+         side.level.mean_log, side.level.sd_log, side.comparable(), side.code});
+  }
+}
+
 RunRows read_run_rows(Store& store, int64_t run) {
   std::unordered_map<int64_t, std::string> keys;
   Statement cases(store.database(), "SELECT case_id, key FROM bench_case");
   while (cases.step()) keys[cases.integer(0)] = cases.text(1);
   RunRows rows;
-  const bool any = read_row_levels(store, run, [&](const RowLevel& row) {
+  each_row_level(store, run, [&](const RowLevel& row) {
     if (!row.comparable) return;
     rows[row_name(keys[row.case_id], row.variant)] = {row.mean_log, row.judged, row.code};
   });
-  if (any) return rows;
-  for (const auto& [id, side] : collect(store.each_level(run))) {
-    if (!side.comparable()) continue;
-    rows[row_name(id.key, id.variant)] = {side.level.mean_log, side.judged, side.code};
-  }
   return rows;
 }
 

@@ -3,6 +3,8 @@
 // Report only: nothing here fails a gate.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "harness/judge/evidence.h"
 #include "harness/judge/step_class.h"
 #include "harness/report/page.h"
+#include "harness/store/level_walk.h"
 #include "harness/store/store.h"
 
 namespace moegate {
@@ -55,6 +58,9 @@ std::vector<HistoryPoint> all_points(const HistorySeries& series);
 
 /// "same" or "changed"; "" where either is unknown.
 std::string code_between(const std::string& before, const std::string& after);
+
+/// Calls `add` with the level of each row of a run: as it was written down, else by its results.
+void each_row_level(Store& store, int64_t run, const std::function<void(const RowLevel&)>& add);
 
 /// A row's level in a run, as far as it tells what a step is about.
 struct RunRow {

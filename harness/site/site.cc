@@ -22,7 +22,6 @@
 #include "harness/store/rows.h"
 
 namespace moegate {
-
 namespace {
 
 // The start of a site: what changed, how things are, how it came about.

@@ -10,6 +10,7 @@
 
 #include "harness/judge/steps.h"
 #include "harness/judge/verdict.h"
+#include "harness/report/history.h"
 #include "harness/store/level_walk.h"
 #include "harness/store/query_report.h"
 #include "harness/store/rows.h"
@@ -29,59 +30,6 @@ void count_outcomes(Store& store, SiteRun& run) {
 }
 
 using Conditions = std::tuple<std::string, std::string, std::string, std::string, int>;
-
-/// Of a run whose levels nobody wrote down: reads what collect() needs of its results, and no more.
-class LevelReader {
- public:
-  explicit LevelReader(Store& store)
-      : q_(store.database(),
-           "SELECT case_id, key, round, r.variant, r.status, judged, span_ns, ratio, samples, "
-           "invalid, flags, timer, code FROM process CROSS JOIN result r USING (process_id) "
-           "CROSS JOIN bench_case USING (case_id) "
-           "WHERE run_id = ?1 ORDER BY case_id, r.variant, round") {}
-
-  /// Calls `add` with each row.
-  template <class Add>
-  void read(int64_t run, const Add& add) {
-    q_.bind(run);
-    std::vector<Level> row;
-    int64_t case_id = 0;
-    while (q_.step()) {
-      Level level = next();
-      const bool same = !row.empty() && case_id == q_.integer(0) && row[0].variant == level.variant;
-      if (!row.empty() && !same) {
-        add(in_short(case_id, row));
-        row.clear();
-      }
-      case_id = q_.integer(0);
-      row.push_back(std::move(level));
-    }
-    if (!row.empty()) add(in_short(case_id, row));
-    q_.reset();  // ready for the next run
-  }
-
- private:
-  Level next() const {
-    Level level;
-    Result& r = level.result;
-    int column = 1;
-    const auto get = [&](auto& value) { read_column(q_, column++, value); };
-    get(level.key), get(level.round), get(r.variant), get(r.status), get(r.judged);
-    get(r.span_ns), get(r.ratio), get(r.samples), get(r.invalid), get(r.flags);
-    get(r.timer), get(r.code);
-    level.variant = r.variant;
-    return level;
-  }
-  static RowLevel in_short(int64_t case_id, const std::vector<Level>& levels) {
-    const Sides sides = collect(levels);
-    const auto& [id, side] = *sides.begin();
-    return {case_id,           id.key,       id.variant,          side.status,
-            side.judged,       side.level.n, side.level.mean_log, side.level.sd_log,
-            side.comparable(), side.code};
-  }
-
-  Statement q_;
-};
 
 /// Key and operator of each case of a store.
 using CaseNames = std::unordered_map<int64_t, std::pair<std::string, std::string>>;
@@ -227,7 +175,6 @@ SiteData read_site(Store& store, const std::string& since) {
                                       "'measure' AND started >= ?1 ORDER BY run_id",
                                       since);
   Reader reader(store, data, ids.size());
-  LevelReader levels(store);
   for (const int64_t id : ids) {
     SiteRun& run = data.runs.emplace_back();
     run.info = store.run_info(id);
@@ -236,8 +183,7 @@ SiteData read_site(Store& store, const std::string& since) {
     count_outcomes(store, run);
     if (run.ab) continue;
     reader.begin_run();
-    const auto add = [&](const RowLevel& row) { reader.add(row); };
-    if (!read_row_levels(store, id, add)) levels.read(id, add);
+    each_row_level(store, id, [&](const RowLevel& row) { reader.add(row); });
   }
   read_bases(store, data);
   return data;
