@@ -50,39 +50,6 @@ double share_of_levels(const Side& base, const Side& head) {
   return before > 0 && after > 0 ? after / before - 1 : 0;
 }
 
-/// What the store has of a verdict of two runs.
-class StoredVerdict {
- public:
-  StoredVerdict(Store& store, const RunInfo& base, const RunInfo& head)
-      : q_(store.database(),
-           "SELECT outcome, effect FROM verdict WHERE run_id = ?1 AND against = ?2 AND suite = ?3 "
-           "AND key = ?4 AND variant = ?5"),
-        head_(head.id) {
-    Statement any(store.database(), "SELECT 1 FROM verdict WHERE run_id = ?1 AND against = ?2");
-    for (const std::string& against : {against_commit(base), describe(base)}) {
-      any.again();
-      if (any.bind(head_, against).step()) against_.push_back(against);
-    }
-  }
-
-  /// Nothing where the row's latency was not judged.
-  std::optional<Effect> of(const CaseId& row, double share_of_levels) {
-    for (const std::string& against : against_) {
-      q_.again();
-      q_.bind(head_, against, row.suite, row.key, row.variant);
-      if (!q_.step()) continue;
-      if (q_.view(0) == name_of(Outcome::identical)) return Effect{share_of_levels, true};
-      if (!q_.is_null(1)) return Effect{q_.real(1), q_.view(0) == name_of(Outcome::pass)};
-    }
-    return std::nullopt;
-  }
-
- private:
-  Statement q_;
-  const int64_t head_;
-  std::vector<std::string> against_;  // in the order in which they are believed
-};
-
 /// As compare would.
 void judge_now(const RunInfo& base_run, const RunInfo& head_run, Sides base, const Sides& head,
                Effects& effects) {
@@ -101,10 +68,21 @@ Effects row_effects(Store& store, const RunInfo& base_run, const RunInfo& head_r
                     Sides head) {
   Effects effects;
   Transaction reading(store.database(), "BEGIN");  // one lock, not one for each row
-  StoredVerdict stored(store, base_run, head_run);
+  // Of verdicts of the two runs; an A/B's is believed first.
+  Statement stored(store.database(),
+                   "SELECT outcome, effect FROM verdict WHERE run_id = ?1 AND against IN (?2, ?3) "
+                   "AND suite = ?4 AND key = ?5 AND variant = ?6 AND (effect IS NOT NULL OR "
+                   "outcome = 'identical') ORDER BY against = ?3");
+  const std::string by_ab = against_commit(base_run), by_gate = describe(base_run);
+  const auto judged = [&](const CaseId& id, double share) -> std::optional<Effect> {
+    stored.again();
+    if (!stored.bind(head_run.id, by_ab, by_gate, id.suite, id.key, id.variant).step()) return {};
+    if (stored.view(0) == name_of(Outcome::identical)) return Effect{share, true};
+    return Effect{stored.real(1), stored.view(0) == name_of(Outcome::pass)};
+  };
   for (auto before = base.begin(), row = head.begin(); row != head.end();) {
     const double share = share_of_levels(before->second, row->second);
-    const std::optional<Effect> known = stored.of(row->first, share);
+    const std::optional<Effect> known = judged(row->first, share);
     effects.emplace_hint(effects.end(), row->first, known.value_or(Effect{share, false}));
     before = known ? base.erase(before) : std::next(before);
     row = known ? head.erase(row) : std::next(row);
