@@ -86,7 +86,6 @@ void refuse_noisy_rows(const RunInfo& run, const Sides& sides) {
       describe(run), noisy.size(), measured, list_of(noisy));
 }
 
-/// What a blessing would make of one suite.
 struct Plan {
   fs::path path;
   bool exists = false;  // the file, before

@@ -39,7 +39,6 @@ struct BaselineFile {
 BaselineFile find_baseline(const BaselinePlaces& places, const std::string& klass,
                            const std::string& suite);
 
-/// What a run is judged against.
 struct Expected {
   std::map<std::string, Expectation> suites;
   /// Of the suites that have a file: what it says about itself, the program to replay included.

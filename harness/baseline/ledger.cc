@@ -92,7 +92,6 @@ const Blessing* last_of(const std::vector<Blessing>& blessings, const std::strin
 /// What a blessing writes beside a baseline, until the ledger states it.
 constexpr const char* kBlessed = ".blessed";
 
-/// What blessings that were killed have left.
 std::vector<fs::path> unfinished(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code ignored;  // what cannot be looked at is refused when it is read

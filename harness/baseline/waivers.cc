@@ -43,7 +43,6 @@ struct Section {
   }
 };
 
-/// Begins the section that a line opens.
 void open_section(std::vector<Section>& sections, const TextPlace& place, const std::string& line) {
   if (line.size() == 2 || line.ends_with(".]")) {
     place.fail("{} is not the name of a section; write it like [W-0031]", line);
@@ -208,7 +207,6 @@ bool matches(const Waiver& w, const CaseVerdict& v) {
   return w.cases.matches(v.id.key) && w.variant.matches(v.id.variant);
 }
 
-/// How much slower the case is, than the baseline or than its anchor.
 double loss(const CaseVerdict& v) {
   return std::max(v.latency ? v.latency->effect : 0, v.creep);
 }

@@ -93,7 +93,6 @@ void link(const fs::path& from, const fs::path& to) {
   if (fs::exists(from, there)) fs::create_symlink(from, to, there);
 }
 
-/// The entries of one folder, in another.
 void link_entries(const fs::path& from, const fs::path& to,
                   std::span<const std::string_view> without) {
   std::error_code ignored;
@@ -182,7 +181,6 @@ int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
 }
 
-/// Whether a file was written while the checkout was built.
 bool written_by_build(const Checkout& checkout, const std::string& file) {
   struct stat facts {};
   const fs::path when = beside(checkout.folder, kWhen);
@@ -247,7 +245,6 @@ void keep_newest(const std::string& root, const fs::path& cache) {
   }
 }
 
-/// The list of files that the checkout's own build left.
 std::string own_files(const fs::path& folder) {
   constexpr size_t kLongest = size_t{1} << 30;
   return read_file(beside(folder, kFiles), kLongest);

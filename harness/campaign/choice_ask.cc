@@ -97,7 +97,6 @@ void add_switches(const Chooser& chooser, const Case& one, const Registry& regis
   }
 }
 
-/// The name of a cell without its tokens.
 std::string series_of(const Chosen& a) {
   Case base = a.spec;
   base.params.erase("tokens");

@@ -63,7 +63,6 @@ std::set<RowName> runner_up(const std::vector<ChoicePart>& parts, const Grouped&
   return next;
 }
 
-/// What a run says of its rows.
 struct RowTimes {
   Microseconds times;             // of rows whose every result is a measurement
   std::map<RowName, Result> bad;  // of the others, the first result that is none

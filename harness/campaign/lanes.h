@@ -50,7 +50,6 @@ class Dealer {
 
   size_t lanes() const { return queues_.size(); }
   bool is_lost(size_t lane) const { return lost_[lane]; }
-  /// Lanes that are not lost.
   size_t left() const { return static_cast<size_t>(std::ranges::count(lost_, false)); }
   /// Whether a lane that is not lost could be given a case of this round.
   bool any() const;
@@ -118,7 +117,6 @@ class WorkerSeat {
     }
     return *worker_;
   }
-  /// As Worker::run().
   Result run(const Request& request, double timeout_s, CaseData& data) {
     Worker& ready = worker();
     const Turn::Others others(turn_);

@@ -22,7 +22,6 @@ struct PlannedCase {
   std::vector<std::string> variants;
 };
 
-/// What one program is to measure.
 struct Plan {
   Hello hello;  // of the program
   std::vector<PlannedCase> cases;
@@ -59,7 +58,6 @@ Plan make_plan(const RunOptions& options, Worker& worker);
 std::vector<PlannedCase> in_order(std::vector<PlannedCase> planned, uint32_t seed, int round);
 /// Any but 0.
 uint32_t draw_order_seed();
-/// Which of `slots` canaries a row gets.
 size_t canary_slot(const RowName& row, size_t slots);
 /// The canary of a row: strengths are dealt out over the rows, the same ones to the same rows.
 Canary canary_of(const RunOptions& options, const RowName& row);

@@ -212,7 +212,6 @@ void Recording::round(int round, const std::optional<std::set<RowName>>& only, P
   behind_ = behind_ || (tally_.lost > 0 && dealer.leaves_some());
 }
 
-/// A lane's part of a round.
 void Recording::play(size_t lane, int round, const std::optional<std::set<RowName>>& only,
                      Progress& progress) {
   Place& place = at_[lane];

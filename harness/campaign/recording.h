@@ -40,7 +40,6 @@ struct Broken {
   double tokens = 0, place = 0, share = 0;  // of its elements; tokens 0: there was none
 };
 
-/// How a run went.
 struct Tally {
   int64_t run = 0;  // 0 when nothing is stored
   DeviceFacts device;
@@ -144,14 +143,12 @@ class Recording {
     Status status = Status::ok;
   };
 
-  /// What is measured now.
   struct Row {
     size_t lane;
     int round;
     const Case& spec;
     const std::string& variant;
   };
-  /// Where a lane is.
   struct Place {
     int64_t process = 0;
     pid_t pid = -1;

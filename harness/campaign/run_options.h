@@ -56,7 +56,6 @@ struct RunOptions {
   int64_t invariance = 0;
   /// Seconds for one variant on one case, verification included; beyond it the row is a `timeout`.
   double case_timeout_s = 120;
-  /// The program, its device, timer and sampling.
   WorkerOptions worker;
   /// Path of the store; made when it is missing.
   std::string db = "results.sqlite";
@@ -80,7 +79,6 @@ struct RunOptions {
   /// `timeout`, and is not measured again. Default: no share. Not stored.
   double row_share_s = 0;
 
-  /// Seconds after which a row is stopped.
   double row_timeout_s() const {
     return row_share_s > 0 ? std::min(row_share_s, case_timeout_s) : case_timeout_s;
   }

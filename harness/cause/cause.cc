@@ -115,7 +115,6 @@ void add_metrics(const std::optional<Result>& base, const std::optional<Result>&
   }
 }
 
-/// Shares of the samples of each reason.
 void add_stalls(const CauseQuestion& q, Numbers& numbers) {
   if (!q.base.stalled || !q.head.stalled) return;
   const auto shares = [](const Result& r) {
@@ -162,7 +161,6 @@ std::string why_uncounted(const RowProfile& profile) {
   return profile.device.backend == Backend::host ? "a host's counters are not read" : "no counters";
 }
 
-/// "base and head: no counters"
 std::string unseen(const CauseQuestion& q) {
   const std::string base = why_uncounted(q.base), head = why_uncounted(q.head);
   if (base == head) return base.empty() ? "" : fmt::format("of both sides {}", base);

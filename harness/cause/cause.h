@@ -23,7 +23,6 @@ enum class CauseKind {
 };
 const char* name_of(CauseKind kind);
 
-/// One number of both sides.
 struct CauseNumber {
   std::string name, unit;  // "dram__bytes_read.sum", "bytes"; of one kernel: "registers [gather]"
   double base = 0, head = 0;

@@ -76,7 +76,6 @@ bool conflicts_matter(const CauseQuestion& q, const PairedCounter& c, const Coun
   return q.explains(c.change() / cycles, 0);
 }
 
-/// Where they matter.
 void find_conflicts(const CauseQuestion& q, const Counters& counters, Finding& found) {
   const auto more = std::ranges::find_if(counters, [&](const PairedCounter& c) {
     return c.role.kind == RoleKind::conflict && conflicts_matter(q, c, counters);

@@ -12,7 +12,6 @@
 
 namespace moegate {
 
-/// Two profiles of a row, and what is to be explained.
 struct CauseQuestion {
   const RowProfile& base;
   const RowProfile& head;
@@ -32,7 +31,6 @@ struct Finding {
   std::vector<std::string> names;
   std::vector<std::string> texts = {};  // of which the sentence is made
 
-  /// Adds what is said of a number.
   void add(const std::string& text, const std::string& name) {
     texts.push_back(text);
     names.push_back(name);

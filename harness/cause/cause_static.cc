@@ -75,7 +75,6 @@ std::string some_of(const Texts& texts) {
   return text;
 }
 
-/// Where there are several.
 std::string in_kernel(const CauseQuestion& q, const KernelPair& pair) {
   return kernels_of(q.head)->size() > 1 ? " in " + pair.label : "";
 }

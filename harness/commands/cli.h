@@ -45,7 +45,6 @@ class Flags {
     std::vector<Flag> flags;
   };
   const std::vector<Group>& groups() const { return groups_; }
-  /// The flags of all groups.
   std::vector<std::reference_wrapper<const Flag>> all() const;
   /// Null where there is none of this name, which has no dashes.
   const Flag* find(std::string_view name) const;
@@ -117,7 +116,6 @@ bool parse(const std::string& name, const Flags& flags, const Args& args,
            const std::vector<Argument>& places = {}, std::set<std::string>* given = nullptr,
            const Project* project = nullptr);
 
-/// The flags of a verb, without printing anything.
 Flags flags_of(const Verb& verb);
 
 /// Throws Error(usage) where a flag was typed that is not one of `allowed`.

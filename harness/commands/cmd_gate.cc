@@ -122,7 +122,6 @@ std::optional<GateCommand> read_gate(const Args& args) {
   return command;
 }
 
-/// Judges a run against another one of the same store.
 int compare_runs(const GateCommand& command) {
   Store store = open_for_verdict(command.db);
   store.check_intact(kQuicklyRead);

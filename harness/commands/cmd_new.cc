@@ -38,7 +38,6 @@ struct StartOptions {
   bool python = false, cuda = false;
 
   Backend backend() const { return cuda ? Backend::cuda : Backend::host; }
-  /// Of the new files.
   std::string folder(const std::string& usual = ".") const { return dir.empty() ? usual : dir; }
 };
 

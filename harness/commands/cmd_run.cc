@@ -101,7 +101,6 @@ void narrow(Row& row, const std::string& db) {
   row.options.db = db;
 }
 
-/// The command that has one of NVIDIA's profilers record the row.
 std::string recording_command(const Row& row, int64_t id, bool compute) {
   const char* tool = compute ? "ncu" : "nsys";
   if (row.backend != name_of(Backend::cuda)) {
@@ -186,7 +185,6 @@ void end_with(const Recipe& recipe, RunCommand& command) {
   for (const std::string& name : recipe.reports) command.reports.push_back(find_report(name));
 }
 
-/// With what its suite says of flags that nobody typed, and of reports.
 void follow_suite(const Args& args, const std::set<std::string>& given, RunCommand& command) {
   const Recipe recipe = recipe_of_run(command.run);
   Args all = args;

@@ -26,7 +26,6 @@ struct Asked {
 /// Whether a line has a flag with a value: the last one.
 std::optional<std::string> value_of(const std::string& flag, const WordList& words);
 
-/// All values that a line gives a flag.
 WordList values_of(const std::string& flag, const WordList& words);
 
 /// As typed, from the words that bash makes of a line: it cuts --suite=tiny into three,

@@ -79,7 +79,6 @@ Flags limit_flags(LimitOptions& limits);
 std::string use_records(GateRules& rules, const std::optional<std::string>& baselines,
                         const std::optional<std::string>& waivers);
 
-/// What gate and ab do with what was measured.
 struct JudgingOptions {
   LimitOptions limits;
   FailOn fail_on;

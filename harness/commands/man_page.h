@@ -28,7 +28,6 @@ struct DescribedVerb {
 std::string man_page(const std::string& version, const std::vector<DescribedVerb>& verbs,
                      const std::vector<Variable>& variables);
 
-/// Exit codes with their causes.
 const std::vector<std::pair<int, const char*>>& exit_causes();
 
 /// A text for roff: shown as it is, wherever it stands.

@@ -22,7 +22,6 @@ struct SuiteValue {
   std::string key, value = {}, from = {};
 };
 
-/// MoE layers with the same numbers.
 struct MoeLayers {
   std::vector<int> which;  // from 0; empty where the config does not count its layers
   Stated experts, topk, inter;

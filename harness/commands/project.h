@@ -72,7 +72,6 @@ Project judged_by(const Project& base, const Project& head);
 /// git's remote "origin"; empty: none.
 std::string repository_address(const Project& project);
 
-/// A key of the file.
 struct ProjectKey {
   const char* name;
   const char* about;

@@ -34,7 +34,6 @@ Table invariance_table(const Tally& tally);
 /// read.
 Store open_for_verdict(const std::string& path);
 
-/// The report of a stored run's verdict.
 GateReport report_of(Store& store, const std::string& db, Verdict verdict);
 
 /// Stores the verdict's rows, prints it, writes report, page, JUnit, GitHub's annotations and, as

@@ -49,7 +49,6 @@ bool is_python(const std::string& file) {
   return file.ends_with(".py");
 }
 
-/// Whether all that is asked about are files of Python.
 bool of_python(const ResourcesCommand& command) {
   return !command.program && !command.modules.empty() &&
          std::ranges::all_of(command.modules, is_python);
@@ -76,7 +75,6 @@ GpuCode read_all_code(const ResourcesCommand& command) {
   return all;
 }
 
-/// How kernels were launched, and by which runs.
 struct LaunchedShapes {
   LaunchShapes shapes;
   std::string runs;  // empty: none were asked
@@ -121,7 +119,6 @@ std::string compilers_of(const EnvironmentItems& environment) {
   return fmt::format("{}", fmt::join(found, ", "));
 }
 
-/// What the first launches of runs loaded, and which runs these are.
 struct LoadedRows {
   std::vector<ModuleRow> rows;  // by suite, variant
   std::string runs;
@@ -159,7 +156,6 @@ std::vector<ModuleRow> of_same_suites(std::vector<ModuleRow> before,
   return before;
 }
 
-/// Names of variants by the file that defines them.
 std::map<std::string, std::set<std::string>> variants_by_file(
     const std::vector<std::string>& modules) {
   std::map<std::string, std::set<std::string>> variants;

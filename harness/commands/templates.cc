@@ -94,7 +94,6 @@ std::string tokens_of(const OpEntry& op, const Case& example) {
   return counts.empty() ? own->second : fmt::format("{}", fmt::join(counts, ", "));
 }
 
-/// Characters of the longest name.
 size_t width_of(const std::vector<Param>& params) {
   size_t width = 0;
   for (const Param& param : params) width = std::max(width, param.name.size());

@@ -25,7 +25,6 @@ std::string filled_in(const std::string& text, const Words& words);
 std::string template_text(const std::string& path);
 bool has_template(const std::string& path);
 
-/// A file that is to be made.
 struct NewFile {
   std::filesystem::path path;
   std::string text;

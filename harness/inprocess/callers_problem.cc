@@ -29,7 +29,6 @@ DType dtype_of_format(const std::string& format) {
   return DType::u8;
 }
 
-/// Of an element.
 size_t size_of_format(const std::string& format) {
   return format == "fp64" ? sizeof(double) : size_of(dtype_of_format(format));
 }

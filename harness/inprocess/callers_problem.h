@@ -26,7 +26,6 @@ class CallersMemory final : public Device {
  public:
   explicit CallersMemory(Device& device) : device_(device) { facts_ = device.facts(); }
 
-  /// Of the tensor that is made next.
   void lend(void* data) { lent_ = static_cast<std::byte*>(data); }
 
   void* allocate(size_t bytes) override;

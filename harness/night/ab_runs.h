@@ -31,7 +31,6 @@ class AbRuns {
   /// With its suite.
   CaseId id_of(const RowName& row) const;
 
-  /// Stores both runs as begun; before anything is measured.
   void begin() {
     base_.begin(0);
     head_.begin(0);

@@ -85,7 +85,6 @@ RunOptions options_of_base(RunOptions options, const ChangedSide& base, const Ch
   return options;
 }
 
-/// Rows of the base's suites that nobody planned.
 void find_lacking(const ChangedSide& base, const ChangedSide& head, const RunOptions& options,
                   const std::vector<RowName>& planned, Changes& changes) {
   try {

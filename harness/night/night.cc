@@ -29,7 +29,6 @@ bool judges_own_kernels(const NightOptions& options) {
   return options.kernels.empty();
 }
 
-/// The command that does the same again, by hand.
 std::string command_of(const RunOptions& run) {
   return fmt::format("moegate run{} --rounds {} --db {} --keep-artifact --label {}",
                      repeating_flags(run, kSelectionGroup), run.rounds, shell_word(run.db),
@@ -51,7 +50,6 @@ Exit exit_of(const NightCalls& calls, Phase phase) {
 // canaries, which measure nothing that is asked about, get a tenth at most.
 constexpr double kVerified = 0.1, kDrawn = 0.02, kSpoilt = 0.15, kMeasured = 0.6, kCanaries = 0.1;
 
-/// The night's time.
 class Hours {
  public:
   explicit Hours(const NightOptions& options)
@@ -67,7 +65,6 @@ class Hours {
   Deadline end_;
 };
 
-/// One sentence about what a check had no time for.
 std::string left_unchecked(const char* what, const Tally& tally) {
   size_t done = 0;
   for (const auto& [status, n] : tally.counts) done += static_cast<size_t>(n);

@@ -18,7 +18,6 @@
 
 namespace moegate {
 
-/// How a stored run is judged.
 struct GateRules {
   BaselinePlaces baselines;
   std::vector<Waiver> waivers;
@@ -45,7 +44,6 @@ struct GateTime {
   std::optional<std::set<CaseId, CaseIdLess>> left_out;
 };
 
-/// A stored run and the baselines that it meets.
 struct GateInput {
   RunInfo run;
   std::string db;
@@ -55,7 +53,6 @@ struct GateInput {
   std::vector<AbsentShard> absent_shards;
 };
 
-/// A run's verdict.
 struct Verdict {
   RunInfo run;
   Limits limits = Limits::cuda();

@@ -17,7 +17,6 @@
 namespace moegate {
 namespace {
 
-/// The rows of operators that have saboteurs.
 Plan with_saboteurs(Plan plan) {
   std::erase_if(plan.cases, [&](const PlannedCase& c) {
     return std::ranges::none_of(plan.hello.variants, [&](const VariantDescription& v) {
@@ -96,7 +95,6 @@ double median_or_0(const std::vector<double>& values) {
   return values.empty() ? 0 : median(values);
 }
 
-/// Of the rows that got this slow-down.
 Calibration calibration_of(const Comparison& result, const std::vector<double>& injected,
                            size_t slot) {
   Calibration c{.injected = injected[slot], .rounds = result.least_rounds};

@@ -44,7 +44,6 @@ void store_calibration(Store& store, int64_t head_run,
 // Faults of a known size, built into this program on purpose: a gate that does not catch them
 // cannot be trusted when it is silent. Slow-downs are confirmed in 6 pairs of processes.
 
-/// How a selftest measures this program against itself.
 struct SelftestOptions {
   RunOptions run;  // selection, sampling, device and store
   Backend backend = Backend::cuda;
@@ -81,7 +80,6 @@ Canaries fly_canaries(Store& store, const SelftestOptions& options, WorkerSource
 // Variants that cheat or break on purpose, each in a process of its own: a harness that measures
 // one of them, or calls it something else than its author says, cannot be trusted.
 
-/// What became of one variant on one case.
 struct TriedSaboteur {
   VariantDescription variant;
   Result result;

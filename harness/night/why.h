@@ -13,7 +13,6 @@
 
 namespace moegate {
 
-/// --why
 enum class WhyMode {
   automatic,  // on a GPU, of rows that fail or improve
   off,

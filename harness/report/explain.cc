@@ -50,7 +50,6 @@ double share_of_levels(const Side& base, const Side& head) {
   return before > 0 && after > 0 ? after / before - 1 : 0;
 }
 
-/// As compare would.
 void judge_now(const RunInfo& base_run, const RunInfo& head_run, Sides base, const Sides& head,
                Effects& effects) {
   GateResult result =
@@ -113,7 +112,6 @@ bool has_no_result(const Side& side) {
   return side.level.n == 0 && side.status != Status::ok && side.status != Status::noisy;
 }
 
-/// Moves rows of two runs together.
 void add_row(CommonRows& rows, Sides::node_type before, Sides::node_type after) {
   CaseId &base = before.key(), &head = after.key();
   rows.variants.emplace_back(base.variant, head.variant);

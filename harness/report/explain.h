@@ -17,7 +17,6 @@ namespace moegate {
 
 // Why rows differ, as sections of a page: a sentence per row, and below them all numbers.
 
-/// A row and why it differs.
 struct CausedRow {
   std::string key, variant;
   double effect = 0;  // share; above 0: the head is slower

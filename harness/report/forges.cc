@@ -48,7 +48,6 @@ std::string anchor_of(const CaseVerdict& v, const fs::path& workspace) {
   return fmt::format("file={},line={},", workflow_property(file), line);
 }
 
-/// One testsuite on its way.
 struct Suite {
   std::string cases;
   int tests = 0, failures = 0, errors = 0, skipped = 0;

@@ -56,7 +56,6 @@ Table cases_table(const std::vector<const CaseVerdict*>& rows, bool host) {
   return table;
 }
 
-/// Adds a section for these cases where there are some.
 void add_cases(Page& page, int rank, const std::string& title,
                const std::vector<const CaseVerdict*>& rows, bool host) {
   if (rows.empty()) return;

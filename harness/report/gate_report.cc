@@ -22,7 +22,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// The sentence that says why a row differs; empty where nobody asked.
 std::string cause_of(const CaseVerdict& v) {
   return v.cause ? v.cause->sentence : "";
 }

@@ -15,7 +15,6 @@
 
 namespace moegate {
 
-/// Everything that is printed about a verdict.
 struct GateReport {
   GateResult result;
   Exit exit = Exit::ok;

@@ -78,7 +78,6 @@ std::vector<Name> find_names(Store& store, const HistoryQuery& query) {
           list_some(there));
 }
 
-/// What a run has of one case and variant.
 struct RunLevels {
   std::vector<Level> levels;
   std::string facts;  // of the case's data

@@ -64,7 +64,6 @@ std::vector<std::string> columns_of(const std::string& level) {
           "processes", "status", "code",  "change", "step",   "class"};
 }
 
-/// The rows of a series, by run.
 std::vector<std::vector<Table::Cell>> rows_of(const HistorySeries& series, Change written) {
   std::vector<std::vector<Table::Cell>> rows;
   const HistoryPoint* before = nullptr;
@@ -105,7 +104,6 @@ Line title(const HistorySeries& series) {
   return line;
 }
 
-/// The levels as a line, in the order of the table.
 Line curve(const HistorySeries& series) {
   std::vector<double> logs;
   for (const HistoryPoint& p : all_points(series)) logs.push_back(p.level.mean_log);

@@ -116,7 +116,6 @@ struct Page {
   std::vector<Section> sections;
   std::string elsewhere;  // where all of it can be read, "verdict.json"; empty: nowhere
 
-  /// Adds a section.
   template <class... Blocks>
   void add(int rank, Blocks&&... blocks) {
     std::vector<Block>& added = sections.emplace_back(Section{rank, {}}).blocks;

@@ -138,7 +138,6 @@ std::optional<size_t> fitting_rows(const Page& page, const Section& section, siz
   return most > 0 ? std::optional(most) : std::nullopt;
 }
 
-/// Sections that are not shown.
 struct LeftOut {
   size_t first = kAnyBytes;  // index
   size_t tables = 0, rows = 0, paragraphs = 0;

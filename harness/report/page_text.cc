@@ -23,7 +23,6 @@ std::string text_of(const Line& line) {
   return one_line(text);
 }
 
-/// The page's blocks, each as lines.
 class TextWriter {
  public:
   explicit TextWriter(const Screen& screen) : screen_(screen) {}

@@ -61,7 +61,6 @@ WhatChanged what_changed(Store& store, int64_t base, int64_t head, const Limits&
 
 /// "3 slower, 1 new of 494 rows, 12 inconclusive, from run 4 (...) to run 9 (...)"
 Line what_changed_line(const WhatChanged& changed);
-/// A row for each group.
 Table groups_table(const WhatChanged& changed);
 
 /// `address`: of the repository on the web, for links to its commits; empty: none.

@@ -109,7 +109,6 @@ void append_run(std::string& out, const LevelChart::Run& run) {
   out += json_list(std::array{run.id, run.started, run.commit}, append_string);
 }
 
-/// Appends a block.
 class BlockWriter {
  public:
   BlockWriter(std::string& out, SharedArrays& shared) : out_(out), shared_(shared) {}

@@ -78,7 +78,6 @@ std::string json_table(const Table& table);
 /// What a chart is called in a page: its file without folder and ".vg.json".
 std::string chart_name(const std::string& file);
 
-/// The pages of one file.
 class PagesJson {
  public:
   /// Adds {"title": ..., "blocks": [...]} under a name, every section in its order. A block is an

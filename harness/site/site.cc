@@ -300,7 +300,6 @@ void add_newest(const std::shared_ptr<Site>& site, const SiteRun& run,
   }
 }
 
-/// The rows that share a file one after the other.
 void sort_by_file(std::vector<SiteRow>& rows) {
   std::vector<std::pair<uint32_t, SiteRow*>> order;
   for (SiteRow& row : rows) order.emplace_back(file_hash(case_page(row.key, row.variant)), &row);

@@ -32,7 +32,6 @@ struct SitePage {
   std::function<Page()> make;
 };
 
-/// Whether it is a row's.
 bool is_row_page(const std::string& id);
 
 /// Spreads pages over files. The rows of a case have the same number.

@@ -118,7 +118,6 @@ std::map<uint32_t, std::map<RowName, SiteRow*>> newest_judged(SiteData& data) {
   return rows_of;
 }
 
-/// Reads the verdicts of those runs, each once.
 void read_bases(Store& store, SiteData& data) {
   Statement q(store.database(),
               "SELECT key, variant, base FROM own_verdict WHERE run_id = ?1 AND base > 0");

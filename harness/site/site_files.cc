@@ -101,7 +101,6 @@ std::string base64_sha256(const std::string& text) {
   return out;
 }
 
-/// The charts that pages use, by name.
 class Charts {
  public:
   void add(const Page& page) {

@@ -35,7 +35,6 @@ struct Site {
 
 std::filesystem::path pages_folder();  // reports/pages/ of home()
 
-/// Names of pages.
 std::string night_page(int64_t run);
 std::string operator_page(const std::string& op, int64_t run);
 std::string case_page(const std::string& key, const std::string& variant);
@@ -68,7 +67,6 @@ Line health_of(const SiteRun& run);
 Page start_page(Site& site);
 /// What changed in the newest run of each class of devices, by cause.
 void add_changes(Page& page, Site& site);
-/// What a search and a comparison of two runs look up.
 void add_lookups(const std::shared_ptr<Site>& site, std::vector<SitePage>& pages);
 /// The comparison with the run before; empty where there is none.
 std::string compare_page(const SiteData& data, const SiteRun& run);
