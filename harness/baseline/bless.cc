@@ -8,7 +8,6 @@
 #include <set>
 #include <utility>
 
-#include "harness/baseline/baseline.h"
 #include "harness/baseline/creep.h"
 #include "harness/baseline/find_baseline.h"
 
@@ -235,7 +234,7 @@ ResourceFile blessed_resources(const fs::path& baselines, const std::string& kla
 }
 
 std::string bless_resources(const ResourceFile& now, const std::vector<ResourceChange>& changes,
-                            const fs::path& baselines, const ResourceBlessing& blessing) {
+                            const fs::path& baselines, Blessing blessing) {
   if (trimmed(blessing.reason).empty()) {
     usage_error("resources: --reason is missing; say why the file changes");
   }
@@ -250,20 +249,14 @@ std::string bless_resources(const ResourceFile& now, const std::vector<ResourceC
   const std::string text = format_resources(now);
   if (text == before) return fmt::format("{}: nothing moved, unchanged\n", path.string());
 
-  const std::string id = next_blessing(ledger);
-  const std::string kind = resource_kind(before, compiler, now, changes);
-  record_blessing(ledger, path, text,
-                  {.id = id,
-                   .kind = kind,
-                   .author = blessing.author,
-                   .klass = now.klass,
-                   .suite = kResources,
-                   .run = blessing.run,
-                   .git_sha = blessing.git_sha,
-                   .reason = blessing.reason,
-                   .program = blessing.program});
-  std::string said = fmt::format("{}: {} lines, {} changed by {} ({})\n", path.string(),
-                                 now.rows.size() + now.modules.size(), changes.size(), id, kind);
+  blessing.id = next_blessing(ledger);
+  blessing.kind = resource_kind(before, compiler, now, changes);
+  blessing.klass = now.klass;
+  blessing.suite = kResources;
+  record_blessing(ledger, path, text, blessing);
+  std::string said =
+      fmt::format("{}: {} lines, {} changed by {} ({})\n", path.string(),
+                  now.rows.size() + now.modules.size(), changes.size(), blessing.id, blessing.kind);
   for (const ResourceChange& change : changes) {
     if (!before.empty()) said += line_of(change);
   }

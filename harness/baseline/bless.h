@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/baseline/baseline.h"
 #include "harness/baseline/resource_ratchet.h"
 #include "harness/judge/evidence.h"
 
@@ -41,17 +42,10 @@ constexpr const char* kResources = "resources";
 /// state; Error(no_baseline) where there is none.
 ResourceFile blessed_resources(const std::filesystem::path& baselines, const std::string& klass);
 
-struct ResourceBlessing {
-  std::string reason, author;
-  std::string run;               // or runs, whose launches gave shapes; empty: none
-  std::string git_sha, program;  // of the kernels; empty: unknown
-};
-
-/// Writes CLASS/resources.tsv and the ledger; returns what changed, for people. Throws
-/// Error(usage), and changes nothing, for an empty reason and a file that the ledger does
-/// not state.
+/// Writes CLASS/resources.tsv and the ledger; returns what changed, for people. `blessing` says who,
+/// why, with launches of which runs, and of which program; the rest of the line is made here. Throws
+/// Error(usage), and changes nothing, for an empty reason and a file that the ledger does not state.
 std::string bless_resources(const ResourceFile& now, const std::vector<ResourceChange>& changes,
-                            const std::filesystem::path& baselines,
-                            const ResourceBlessing& blessing);
+                            const std::filesystem::path& baselines, Blessing blessing);
 
 }  // namespace moegate

@@ -175,7 +175,7 @@ class ResourceFileTest : public ::testing::Test {
     std::vector<KernelResources> kernels;
     for (const ResourceRow& row : now.rows) kernels.push_back(row.kernel);
     return bless_resources(now, changes_of(before, kernels, kSm90), folder_,
-                           {.reason = reason, .author = "me"});
+                           {.author = "me", .reason = reason});
   }
   std::vector<std::string> kinds() const {
     std::vector<std::string> kinds;

@@ -231,7 +231,7 @@ void check_class(const ResourcesCommand& command) {
 
 int bless_changes(const ResourcesCommand& command, const ResourceFile& now,
                   const std::vector<ResourceChange>& changes, const std::string& run) {
-  ResourceBlessing blessing{.reason = command.reason, .author = author(), .run = run};
+  Blessing blessing{.author = author(), .run = run, .reason = command.reason};
   if (const std::string program = resources_program(command); !program.empty()) {
     blessing.program =
         program_hash(program, {.given = command.modules, .imported = {}, .loaded = {}});
