@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <boost/algorithm/string/erase.hpp>
 #include <cmath>
+#include <deque>
 #include <map>
 #include <set>
 #include <string_view>
@@ -62,30 +63,33 @@ std::vector<HotKernel> hot_kernels(const Result& r) {
   return kernels;
 }
 
-/// Places of two sequences that match; -1: the side has none.
-using Pairs = std::vector<std::pair<int, int>>;
+/// What matches in base and head; null: the side has none.
+template <class T>
+using Pairs = std::vector<std::pair<const T*, const T*>>;
 
 /// Of the same name; then what is left, in order.
-Pairs matching_kernels(const std::vector<HotKernel>& base, const std::vector<HotKernel>& head) {
-  Pairs pairs;
-  std::set<int> left;  // of the base
-  for (size_t i = 0; i < base.size(); ++i) left.insert(static_cast<int>(i));
-  for (size_t j = 0; j < head.size(); ++j) {
-    const auto same = std::ranges::find_if(
-        left, [&](int i) { return base[static_cast<size_t>(i)].name == head[j].name; });
-    pairs.emplace_back(same == left.end() ? -1 : *same, static_cast<int>(j));
+Pairs<HotKernel> matching_kernels(const std::vector<HotKernel>& base,
+                                  const std::vector<HotKernel>& head) {
+  Pairs<HotKernel> pairs;
+  std::deque<const HotKernel*> left;  // of the base
+  for (const HotKernel& kernel : base) left.push_back(&kernel);
+  for (const HotKernel& now : head) {
+    const auto same = std::ranges::find(left, now.name, &HotKernel::name);
+    pairs.emplace_back(same == left.end() ? nullptr : *same, &now);
     if (same != left.end()) left.erase(same);
   }
-  for (auto& [i, j] : pairs) {
-    if (i < 0 && !left.empty()) i = left.extract(left.begin()).value();
+  for (auto& [was, now] : pairs) {
+    if (was || left.empty()) continue;
+    was = left.front();
+    left.pop_front();
   }
-  for (const int i : left) pairs.emplace_back(i, -1);
+  for (const HotKernel* kernel : left) pairs.emplace_back(kernel, nullptr);
   return pairs;
 }
 
 /// By the longest common subsequence of shapes.
-Pairs matching_code(const std::vector<HotInstruction>& base,
-                    const std::vector<HotInstruction>& head) {
+Pairs<HotInstruction> matching_code(const std::vector<HotInstruction>& base,
+                                    const std::vector<HotInstruction>& head) {
   const size_t n = base.size(), m = head.size();
   std::vector<std::vector<int>> longest(n + 1, std::vector<int>(m + 1, 0));  // from i, j on
   for (size_t i = n; i-- > 0;) {
@@ -95,23 +99,18 @@ Pairs matching_code(const std::vector<HotInstruction>& base,
                           : std::max(longest[i + 1][j], longest[i][j + 1]);
     }
   }
-  Pairs pairs;
+  Pairs<HotInstruction> pairs;
   size_t i = 0, j = 0;
   while (i < n || j < m) {
     if (i < n && j < m && base[i].shape == head[j].shape) {
-      pairs.emplace_back(static_cast<int>(i++), static_cast<int>(j++));
+      pairs.emplace_back(&base[i++], &head[j++]);
     } else if (j == m || (i < n && longest[i + 1][j] >= longest[i][j + 1])) {
-      pairs.emplace_back(static_cast<int>(i++), -1);
+      pairs.emplace_back(&base[i++], nullptr);
     } else {
-      pairs.emplace_back(-1, static_cast<int>(j++));
+      pairs.emplace_back(nullptr, &head[j++]);
     }
   }
   return pairs;
-}
-
-template <class T>
-const T* at_place(const std::vector<T>* from, int place) {
-  return from && place >= 0 ? &(*from)[static_cast<size_t>(place)] : nullptr;
 }
 
 double share_of(const HotInstruction* hot, const std::string& reason) {
@@ -154,13 +153,10 @@ std::string instruction_shape(const std::string& instruction) {
 std::vector<StallLine> align_stalls(const Result& base, const Result& head) {
   const std::vector<HotKernel> before = hot_kernels(base), after = hot_kernels(head);
   std::vector<StallLine> lines;
-  for (const auto& [i, j] : matching_kernels(before, after)) {
-    const HotKernel *b = at_place(&before, i), *h = at_place(&after, j);
-    const std::vector<HotInstruction> none;
-    const auto& base_code = b ? b->code : none;
-    const auto& head_code = h ? h->code : none;
-    for (const auto& [k, l] : matching_code(base_code, head_code)) {
-      add_lines(h ? h->name : b->name, at_place(&base_code, k), at_place(&head_code, l), lines);
+  const std::vector<HotInstruction> none;
+  for (const auto& [b, h] : matching_kernels(before, after)) {
+    for (const auto& [was, now] : matching_code(b ? b->code : none, h ? h->code : none)) {
+      add_lines(h ? h->name : b->name, was, now, lines);
     }
   }
   std::ranges::stable_sort(lines, {}, [](const StallLine& l) {
