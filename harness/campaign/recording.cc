@@ -308,15 +308,8 @@ std::set<CaseId, CaseIdLess> Recording::left_out() {
 void write_down_levels(Store& store, int64_t run) {
   std::vector<RowLevel> rows;
   for (const auto& [id, side] : collect(store.each_level(run))) {
-    rows.push_back({.key = id.key,
-                    .variant = id.variant,
-                    .status = side.status,
-                    .judged = side.judged,
-                    .processes = side.level.n,
-                    .mean_log = side.level.mean_log,
-                    .sd_log = side.level.sd_log,
-                    .comparable = side.comparable(),
-                    .code = side.code});
+    rows.push_back({0, id.key, id.variant, side.status, side.judged, side.level.n,
+                    side.level.mean_log, side.level.sd_log, side.comparable(), side.code});
   }
   write_row_levels(store, run, rows);
 }
