@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <sstream>
 #include <string_view>
+#include <utility>
+
+#include "harness/commands/templates.h"
 
 namespace moegate {
 namespace {
@@ -67,45 +69,6 @@ std::string verb_section(const DescribedVerb& described, Listed& listed) {
   return text;
 }
 
-std::string examples_section(const std::vector<DescribedVerb>& verbs) {
-  std::string text = ".SH EXAMPLES\n";
-  for (const DescribedVerb& described : verbs) {
-    for (const char* example : described.verb->examples) {
-      text += fmt::format(".TP\n{}\n{}.\n", in_bold(example), roff_escaped(described.verb->about));
-    }
-  }
-  return text;
-}
-
-std::string exit_section() {
-  std::string text = ".SH EXIT STATUS\n";
-  for (const auto& [code, cause] : exit_causes()) {
-    text += fmt::format(".TP\n{}\n{}\n", in_bold(std::to_string(code)), roff_escaped(cause));
-  }
-  return text;
-}
-
-/// Words in backquotes are bold.
-std::string marked_up(const std::string& text) {
-  std::string roff;
-  bool bold = false;
-  std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, '`'); bold = !bold) {
-    if (!part.empty()) roff += bold ? in_bold(part) : roff_escaped(part);
-  }
-  return roff;
-}
-
-std::string variables_section(const std::vector<Variable>& variables) {
-  std::string text =
-      ".SH ENVIRONMENT\n" +
-      marked_up("What is set to nothing counts as not set, but for `MOEGATE_COMMAND`.") + "\n";
-  for (const auto& [name, about] : variables) {
-    text += fmt::format(".TP\n{}\n{}\n", in_bold(name), marked_up(about));
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string roff_escaped(const std::string& text) {
@@ -121,48 +84,18 @@ std::string roff_escaped(const std::string& text) {
   return escaped;
 }
 
-const std::vector<std::pair<int, const char*>>& exit_causes() {
-  static const std::vector<std::pair<int, const char*>> all = {
-      {0, "everything passed"},
-      {1, "internal error"},
-      {2, "a flag, a file or an argument is wrong"},
-      {10, "a row is slower, or a kernel takes more local memory or leaves room for fewer blocks"},
-      {11, "an output is wrong or has lost accuracy"},
-      {12, "10 and 11"},
-      {13, "a row is missing: it crashed, took too long, was not found, or nothing matched"},
-      {20, "a row is undecided, where --fail-on asks for that; of a night over half of the rows"},
-      {21, "this machine cannot measure, or a planted fault was not found"},
-      {22, "a suite has no baseline, where --require-baseline asks for one"},
-      {24, "a waiver expired or covers too much"},
-      {30, "the store is damaged, foreign or of another version"},
-      {130, "interrupted; what was measured is kept"}};
-  return all;
-}
-
-std::string man_page(const std::string& version, const std::vector<DescribedVerb>& verbs,
-                     const std::vector<Variable>& variables) {
-  std::string text = fmt::format(
-      ".TH MOEGATE 1 \"\" \"moegate {}\" \"User Commands\"\n"
-      ".SH NAME\n"
-      "moegate \\- profile GPU kernels of mixture-of-experts layers and test them for regressions\n"
-      ".SH SYNOPSIS\n"
-      "{} {} [{}]\n"
-      ".br\n{}\n"
-      ".SH COMMANDS\n",
-      roff_escaped(version), in_bold("moegate"), in_italic("COMMAND"), in_italic("options"),
-      in_bold("moegate --version"));
+std::string man_page(const std::string& version, const std::vector<DescribedVerb>& verbs) {
   Listed listed;
-  for (const DescribedVerb& verb : verbs) text += verb_section(verb, listed);
-  text += examples_section(verbs) + exit_section();
-  text += ".SH FILES\n";
-  for (const auto& [name, about] :
-       {std::pair("moegate.ini", "what a repository judges; the nearest above the current folder"),
-        std::pair("results.sqlite", "the store where no flag, variable or moegate.ini names one"),
-        std::pair("out/", "what a night writes: store, report, verdict, pages, kept programs"),
-        std::pair("suites/, reports/, baselines/, ci/waivers.ini", "data in the tool's home")}) {
-    text += fmt::format(".TP\n{}\n{}\n", in_italic(name), roff_escaped(about));
+  std::string commands, examples;
+  for (const DescribedVerb& verb : verbs) {
+    commands += verb_section(verb, listed);
+    for (const char* example : verb.verb->examples) {
+      examples += fmt::format(".TP\n{}\n{}.\n", in_bold(example), roff_escaped(verb.verb->about));
+    }
   }
-  return text + variables_section(variables);
+  return filled_in(
+      template_text("man/moegate.1"),
+      {{"version", roff_escaped(version)}, {"commands", commands}, {"examples", examples}});
 }
 
 std::string reference(const std::vector<DescribedVerb>& verbs) {
@@ -184,30 +117,6 @@ std::string reference(const std::vector<DescribedVerb>& verbs) {
     text += fmt::format("| *several* | {} | {} |\n", title, names);
   }
   return text;
-}
-
-const std::vector<Variable>& variables() {
-  static const std::vector<Variable> all = {
-      {"MOEGATE_DB", "the store that is meant without `--db`"},
-      {"MOEGATE_HOME",
-       "the folder with `suites/`, `reports/` and `baselines/`; default: the nearest above the "
-       "program"},
-      {"MOEGATE_TILES", "the folder of tile files without `--tiles`"},
-      {"MOEGATE_WHY",
-       "the default of `--why`, through scripts that do not know the flag; `bisect` sets it "
-       "for its steps"},
-      {"MOEGATE_COMMAND",
-       "what `ci/ab` was called with: the command that an A/B's report tells readers to repeat"},
-      {"MOEGATE_PYTHON", "the interpreter of `.py` files of kernels; default `python3`"},
-      {"CUDA_HOME", "a CUDA toolkit, for its libraries and `nvdisasm`; then `/usr/local/cuda`"},
-      {"XDG_CACHE_HOME", "where checkouts are kept; default `~/.cache`"},
-      {"GITHUB_WORKSPACE, GITHUB_STEP_SUMMARY",
-       "what `--github` paths are relative to; the file that gets the summary"},
-      {"SLURM_ARRAY_*, SLURM_CLUSTER_NAME",
-       "the task and its job array, for `--shard slurm` and `--campaign slurm`"},
-      {"COLUMNS, NO_COLOR, CLICOLOR_FORCE, TERM",
-       "the width and the colours of text on a terminal"}};
-  return all;
 }
 
 }  // namespace moegate
