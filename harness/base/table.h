@@ -36,7 +36,7 @@ struct Table {
     bool none = false;  // of a query without a value here: null in JSON
   };
   std::vector<std::string> columns;
-  std::vector<std::vector<Cell>> rows;
+  std::vector<std::vector<Cell>> rows = {};
   /// By columns' names: the page of a site (site/site.h) that their cells lead to, such as
   /// "night={run}". {NAME} is the text of the row's cell under NAME; one that is empty
   /// leads nowhere.

@@ -59,7 +59,7 @@ void add_ceilings(const std::map<std::string, double>& ceilings, bool quiet,
 }
 
 Table table_of(const std::vector<Probe>& probes) {
-  Table table{{"probe", "ok", "value", "unit", "note"}, {}};
+  Table table{{"probe", "ok", "value", "unit", "note"}};
   for (const Probe& probe : probes) {
     const Table::Cell value{probe.value, !probe.unit.empty()};
     table.add(probe.name, probe.ok ? "yes" : "no", value, probe.unit, probe.note);

@@ -31,14 +31,14 @@ namespace moegate {
 namespace {
 
 Table list_suites_table() {
-  Table table{{"suite", "about"}, {}};
+  Table table{{"suite", "about"}};
   for (const auto& [name, about] : list_suites()) table.add(name, about);
   return table;
 }
 
 Table list_kernels_table(const RunOptions& options) {
   const Pattern kernel = compile_pattern("--variant", options.variant);
-  Table table{{"operator", "variant", "device", "idea"}, {}};
+  Table table{{"operator", "variant", "device", "idea"}};
   with_kernels(options.worker.modules, [&](const Registry& registry) {
     for (const Variant& v : registry.variants) {
       if (is_configuration(v.name) || !kernel.found_in(v.name)) continue;
@@ -64,7 +64,7 @@ Table list_cases_table(const RunOptions& options) {
       cases.empty() || runs_here || !options.variant.empty()
           ? select_rows(options, std::move(cases), planner.hello).cases
           : part_of(matching_cases(options, std::move(cases), planner.hello), options);
-  Table table{{"suite", "section", "case", "variants"}, {}};
+  Table table{{"suite", "section", "case", "variants"}};
   for (PlannedCase& p : planned) {
     const PlannedCase one = std::exchange(p, {});  // of 10^5 cases not twice what they are
     const std::string names = fmt::format("{}", fmt::join(one.variants, " "));
@@ -74,7 +74,7 @@ Table list_cases_table(const RunOptions& options) {
 }
 
 Table list_devices_table() {
-  Table table{{"device", "name", "class", "processors", "cache MiB", "memory GiB", "driver"}, {}};
+  Table table{{"device", "name", "class", "processors", "cache MiB", "memory GiB", "driver"}};
   const auto add = [&](const std::string& spec, const DeviceFacts& f) {
     table.add(spec, f.name, f.klass, f.processors, f.cache_bytes >> 20, f.memory_bytes >> 30,
               f.driver);
@@ -105,9 +105,8 @@ Table list_runs_table(const std::string& db) {
       "device USING (device_id) "
       "LEFT JOIN campaign ON campaign.uuid = run.campaign ORDER BY run_id");
   const Columns run(rows);
-  Table table{
-      {"run", "label", "started", "status", "device", "timer", "rounds", "commit", "results", "MB"},
-      {}};
+  Table table{{"run", "label", "started", "status", "device", "timer", "rounds", "commit",
+               "results", "MB"}};
   table.keep = {"run", "label", "started", "status", "commit"};
   while (rows.step()) {
     const int64_t id = run.integer("run_id");
@@ -119,7 +118,7 @@ Table list_runs_table(const std::string& db) {
 }
 
 Table list_reports_table() {
-  Table table{{"report", "about"}, {}};
+  Table table{{"report", "about"}};
   for (const auto& name : report_names()) table.add(name, title_of_report(find_report(name)));
   return table;
 }
@@ -127,7 +126,7 @@ Table list_reports_table() {
 /// What is in force here, and where it is said.
 Table project_table() {
   const Project project = find_project();
-  Table table{{"setting", "value", "from", "about"}, {}};
+  Table table{{"setting", "value", "from", "about"}};
   const auto if_unset = [&](std::string_view name) -> std::string {
     if (name == "out") return project.out();
     if (name == "baselines") return project.baselines_to_read(project.judges_own_kernels());

@@ -30,7 +30,7 @@ namespace {
 Table controls_table(const Tally& tally) {
   const auto outcomes = {ControlOutcome::rejected, ControlOutcome::accepted,
                          ControlOutcome::unchanged, ControlOutcome::not_applicable};
-  Table table{{"control"}, {}};
+  Table table{{"control"}};
   for (const ControlOutcome o : outcomes) table.columns.push_back(name_of(o));
   for (const auto& [name, counts] : tally.controls) {
     table.add(name);
@@ -94,9 +94,8 @@ std::string summary_of_check(const Tally& tally, Task task) {
 }
 
 Table precision_table(const Tally& tally) {
-  Table table;
-  table.columns = {"operator", "variant",   "output",  "misrounded",   "of a row", "column",
-                   "excess",   "rows, rms", "largest", "columns, rms", "largest "};
+  Table table{{"operator", "variant", "output", "misrounded", "of a row", "column", "excess",
+               "rows, rms", "largest", "columns, rms", "largest "}};
   using Statistic = double BeyondRounding::*;
   constexpr Statistic kShown[] = {
       &BeyondRounding::misrounded,        &BeyondRounding::row_misrounded,
@@ -116,8 +115,7 @@ Table precision_table(const Tally& tally) {
 }
 
 Table invariance_table(const Tally& tally) {
-  Table table;
-  table.columns = {"operator", "variant", "batch-invariant", "differs at", "place", "elements"};
+  Table table{{"operator", "variant", "batch-invariant", "differs at", "place", "elements"}};
   for (const auto& [name, broken] : tally.invariance) {
     const auto& [op, variant] = name;
     if (broken.tokens == 0) {

@@ -203,8 +203,7 @@ Table::Cell known_number(const auto& value) {
 Table resources_table(const std::vector<ResourceRow>& rows, const KernelSelection& selection,
                       Format format) {
   Table table{{"file", "kernel", "variants", "registers", "local bytes", "static shared", "threads",
-               "dynamic shared", "blocks per SM"},
-              {}};
+               "dynamic shared", "blocks per SM"}};
   for (const ResourceRow& row : rows) {
     const KernelResources& k = row.kernel;
     table.add(k.file, is_for_people(format) ? kernel_name(k.kernel).whole() : k.kernel,

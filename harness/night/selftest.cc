@@ -154,8 +154,7 @@ std::vector<TriedSaboteur> release_saboteurs(const RunOptions& options, WorkerSo
 }
 
 Table saboteur_table(const std::vector<TriedSaboteur>& all) {
-  Table table;
-  table.columns = {"Variant", "What it does", "Called", "Exit", "Because", ""};
+  Table table{{"Variant", "What it does", "Called", "Exit", "Because", ""}};
   for (const TriedSaboteur& s : all) {
     const ExpectedResult& expected = s.variant.expected;
     const std::string verdict =
@@ -227,10 +226,8 @@ std::vector<Calibration> calibrate(const Comparison& result, const std::vector<d
 }
 
 Table calibration_table(const std::vector<Calibration>& calibrations) {
-  Table table;
-  table.columns = {"Injected", "Rows",         "Sent on",       "Failed",
-                   "Share",    "Inconclusive", "Mean estimate", "Sd of a pair",
-                   "Lambda",   "Median MDE",   "Blind"};
+  Table table{{"Injected", "Rows", "Sent on", "Failed", "Share", "Inconclusive", "Mean estimate",
+               "Sd of a pair", "Lambda", "Median MDE", "Blind"}};
   const auto share = [](double x) { return Table::number("{:.2f} %", 100 * x); };
   for (const Calibration& c : calibrations) {
     const double failed = c.judged > 0 ? static_cast<double>(c.failed) / c.judged : 0;
@@ -263,8 +260,7 @@ Table mde_histogram(const Comparison& result) {
         j.mde > 0 ? std::ranges::upper_bound(kEdges, j.mde) - std::begin(kEdges) : kBins - 1;
     ++counts[bin];
   }
-  Table table;
-  table.columns = {"Smallest slow-down seen", "Rows"};
+  Table table{{"Smallest slow-down seen", "Rows"}};
   for (size_t i = 0; i < kBins; ++i) {
     const std::string range =
         i == 0           ? fmt::format("below {:g} %", 100 * kEdges[0])

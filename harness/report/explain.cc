@@ -25,7 +25,7 @@ std::vector<Table::Cell> number_cells(const CauseNumber& n, const std::string& c
 }
 
 Table numbers_table(const Cause& cause) {
-  Table table{{"Number", "Base", "Head", "Unit", "Change"}, {}};
+  Table table{{"Number", "Base", "Head", "Unit", "Change"}};
   for (const CauseNumber& n : cause.numbers)
     table.rows.push_back(number_cells(n, n.base != 0 ? percent(n.head / n.base - 1) : ""));
   return table;
@@ -206,8 +206,7 @@ void add_cause_numbers(Page& page, int rank, const std::vector<CausedRow>& rows)
 
 Table cause_table(const std::vector<CausedRow>& rows) {
   Table table{
-      {"case", "variant", "effect", "kind", "cause", "number", "base", "head", "unit", "change"},
-      {}};
+      {"case", "variant", "effect", "kind", "cause", "number", "base", "head", "unit", "change"}};
   for (const CausedRow& row : rows) {
     const std::vector<Table::Cell> first = {{row.key},
                                             {row.variant},

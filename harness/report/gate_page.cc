@@ -43,9 +43,8 @@ std::string short_line(const std::string& text) {
 
 Table cases_table(const std::vector<const CaseVerdict*>& rows, bool host) {
   const std::string unit = host ? " (ratio)" : " (us)";
-  Table table;
-  table.columns = {"Outcome",    "Case",   "Variant",     "Before" + unit,
-                   "Now" + unit, "Change", "95 % bounds", "Why"};
+  Table table{{"Outcome", "Case", "Variant", "Before" + unit, "Now" + unit, "Change", "95 % bounds",
+               "Why"}};
   for (const CaseVerdict* v : rows) {
     const Table::Cell outcome{.text = name_of(v->outcome), .tone = tone_of(v->outcome)};
     const Table::Cell change{v->latency ? percent(v->latency->effect) : "", true};

@@ -248,10 +248,8 @@ std::string verdict_json(const GateReport& report) {
 }
 
 Table verdict_table(const GateResult& result) {
-  Table table;
-  table.columns = {"outcome", "suite", "case",  "variant", "base",       "head",
-                   "effect",  "low",   "high",  "p",       "p_adjusted", "mde",
-                   "against", "why",   "stage", "waiver",  "cause"};
+  Table table{{"outcome", "suite", "case", "variant", "base", "head", "effect", "low", "high", "p",
+               "p_adjusted", "mde", "against", "why", "stage", "waiver", "cause"}};
   const auto number = [](bool known, double x) {
     return known ? Table::number("{:.5g}", x) : Table::Cell{"", true};
   };

@@ -136,7 +136,7 @@ Page history_page(const std::vector<HistorySeries>& all) {
 }
 
 Table history_table(const std::vector<HistorySeries>& all) {
-  Table table{{"case", "variant", "class", "timer", "flush", "protocol", "unit"}, {}};
+  Table table{{"case", "variant", "class", "timer", "flush", "protocol", "unit"}};
   for (const std::string& column : columns_of("level")) table.columns.push_back(column);
   for (const HistorySeries& series : all) {
     for (auto& cells : rows_of(series, share_of)) {

@@ -287,9 +287,8 @@ std::vector<Table::Cell> cells_of(const PrRow& row, const PrTables& tables, bool
 /// A row per case, and their geomean, which stays when rows go; none of no rows.
 Rows speedup_table(const std::vector<PrRow>& rows, const PrTables& tables) {
   const std::string rate = rate_column(rows);
-  Table table;
-  table.columns = {"tokens",  "Before (us)", "After (us)",   "Speedup",
-                   "95 % CI", rate,          "% of ceiling", "accuracy change (bits)"};
+  Table table{{"tokens", "Before (us)", "After (us)", "Speedup", "95 % CI", rate, "% of ceiling",
+               "accuracy change (bits)"}};
   for (const PrRow& row : rows) table.rows.push_back(cells_of(row, tables, rate == "rate"));
   const PrGeomean g = geomean_of(rows);
   if (g.n == 0) return {std::move(table), /*kept_at_end=*/0};

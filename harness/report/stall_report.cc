@@ -54,8 +54,7 @@ std::string offset_text(const std::optional<int64_t>& offset) {
 
 Table stall_table(const std::vector<StallLine>& lines, size_t most) {
   Table table{{"kernel", "instruction", "reason", "base %", "head %", "points", "base at",
-               "head at", "line"},
-              {}};
+               "head at", "line"}};
   for (const StallLine& l : lines) {
     if (table.rows.size() == most) break;
     table.add(l.kernel, l.instruction, l.reason, Table::number("{:.1f}", 100 * l.base_share),

@@ -301,9 +301,8 @@ Line what_changed_line(const WhatChanged& changed) {
 }
 
 Table groups_table(const WhatChanged& changed) {
-  Table table{
-      {"what", "change", "rows", "operator", "variant", "since", "run", "commits", "code", "trend"},
-      {}};
+  Table table{{"what", "change", "rows", "operator", "variant", "since", "run", "commits", "code",
+               "trend"}};
   for (const ChangeGroup& g : changed.groups) {
     table.add(name_of(g.kind), Table::Cell{change_of(g), true}, g.rows.size(), g.op, g.variant,
               g.after.started.substr(0, 10), g.after.id, commits_of(g), g.code, trend_of(g));
@@ -334,8 +333,7 @@ Page what_changed_page(const WhatChanged& changed, const std::string& address) {
 
 Table what_changed_table(const WhatChanged& changed) {
   Table table{{"what", "suite", "case", "variant", "change", "run_before", "run", "commit_before",
-               "commit", "code", "why"},
-              {}};
+               "commit", "code", "why"}};
   for (const ChangeGroup& g : changed.groups) {
     for (const ChangedRow& row : g.rows) {
       const Table::Cell change{row.change == 0 ? "" : fmt::format("{:.4f}", row.change), true};

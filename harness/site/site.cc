@@ -59,7 +59,7 @@ void add_row(const SiteData& data, const SiteRow& row, int conditions,
 Table sparklines(const SiteData& data, const SiteRun& newest) {
   std::map<std::pair<std::string, uint32_t>, Index> indices;
   for (const SiteRow& row : data.rows) add_row(data, row, newest.conditions, indices);
-  Table table{{"operator", "run", "started", "commit", "level (%)", "rows"}, {}};
+  Table table{{"operator", "run", "started", "commit", "level (%)", "rows"}};
   for (const auto& [at, index] : indices) {
     const auto& [op, i] = at;
     const SiteRun& run = data.runs[i];
@@ -73,7 +73,7 @@ Table sparklines(const SiteData& data, const SiteRun& newest) {
 Table runs_table(const SiteData& data, bool ab) {
   const std::vector<const char*> shown = {"regressed",    "wrong",    "missing",
                                           "inconclusive", "improved", "pass"};
-  Table table{{"run", "label", "started", "device", "commit"}, {}};
+  Table table{{"run", "label", "started", "device", "commit"}};
   table.columns.insert(table.columns.end(), shown.begin(), shown.end());
   table.columns.emplace_back("blind");
   for (auto run = data.runs.rbegin(); run != data.runs.rend(); ++run) {
@@ -117,7 +117,7 @@ void add_newest(Page& page, Site& site, const SiteRun& run) {
 // The page of a run, or of an A/B by its head: verdicts, waivers, machine, coverage.
 
 Table waivers_table(const std::string& file, const std::string& klass) {
-  Table table{{"waiver", "expires", "owner", "reason", "issue"}, {}};
+  Table table{{"waiver", "expires", "owner", "reason", "issue"}};
   if (file.empty()) return table;
   for (const Waiver& waiver : read_waivers(file)) {
     if (waiver.klass != klass) continue;
@@ -130,7 +130,7 @@ Table waivers_table(const std::string& file, const std::string& klass) {
 Table machine_table(Site& site, const SiteRun& run) {
   const RunInfo& info = run.info;
   const DeviceFacts& device = info.device;
-  Table table{{"what", "value"}, {}};
+  Table table{{"what", "value"}};
   const auto add = [&](const char* what, const std::string& value) {
     if (!value.empty()) table.add(what, value);
   };

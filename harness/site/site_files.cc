@@ -298,7 +298,7 @@ Table changes_table(const GateResult& result) {
     if (v.latency) rows.push_back(&v);
   }
   std::ranges::stable_sort(rows, {}, [](const CaseVerdict* v) { return v->latency->effect; });
-  Table table{{"place", "case", "variant", "outcome", "change (%)", "from (%)", "to (%)"}, {}};
+  Table table{{"place", "case", "variant", "outcome", "change (%)", "from (%)", "to (%)"}};
   for (const CaseVerdict* v : rows) {
     table.add(table.rows.size() + 1, v->id.key, v->id.variant, name_of(v->outcome),
               number(100 * v->latency->effect), number(100 * v->latency->low),
@@ -309,7 +309,7 @@ Table changes_table(const GateResult& result) {
 
 /// As reports/pages/night-scatter.sql has it.
 Table levels_table(const GateResult& result) {
-  Table table{{"case", "variant", "outcome", "before", "now"}, {}};
+  Table table{{"case", "variant", "outcome", "before", "now"}};
   for (const CaseVerdict& v : result.cases) {
     if (!(v.base > 0 && v.head > 0)) continue;
     table.add(v.id.key, v.id.variant, name_of(v.outcome), number(v.base), number(v.head));

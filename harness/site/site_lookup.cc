@@ -73,7 +73,7 @@ std::set<int64_t> compared_runs(const SiteData& data) {
 /// `series`: runs of one number compare; empty where there are no levels of the run.
 Table known_runs(const SiteData& data) {
   const std::set<int64_t> compared = compared_runs(data);
-  Table table{{"run", "label", "started", "device", "commit", "series"}, {}};
+  Table table{{"run", "label", "started", "device", "commit", "series"}};
   for (auto run = data.runs.rbegin(); run != data.runs.rend(); ++run) {
     const RunInfo& info = run->info;
     const bool has_levels = compared.contains(info.id);
@@ -86,7 +86,7 @@ Table known_runs(const SiteData& data) {
 }
 
 Table known_rows(const SiteData& data) {
-  Table table{{"case", "variant"}, {}};
+  Table table{{"case", "variant"}};
   for (const SiteRow& row : data.rows) table.add(row.key, row.variant);
   add_links(table);
   return table;
@@ -95,7 +95,7 @@ Table known_rows(const SiteData& data) {
 /// What a run says of the rows, in their order. half: of the 95 % interval of the mean, in percent.
 /// code: equal numbers are equal code.
 Table levels_table(const SiteData& data, uint32_t run) {
-  Table table{{"level", "half", "code"}, {}};
+  Table table{{"level", "half", "code"}};
   for (const SiteRow& row : data.rows) {
     const auto p = std::ranges::lower_bound(row.points, run, {}, &SitePoint::run);
     auto& cells = table.rows.emplace_back(3, Table::Cell{});
