@@ -19,31 +19,20 @@
 namespace moegate {
 namespace {
 
-/// Levels of the rows that changed, run by run.
-class Levels {
- public:
-  Levels(Store& store, const std::vector<int64_t>& runs) {
-    for (const int64_t run : runs) rows_.push_back(read_run_rows(store, run));
-  }
-  /// One for each run; NaN where it has none of the row's kind.
-  std::vector<double> of(const CaseId& id) const {
-    std::vector<double> levels;
-    for (const RunRows& rows : rows_) {
-      const auto row = rows.find(row_name(id.key, id.variant));
-      levels.push_back(row == rows.end() ? std::numeric_limits<double>::quiet_NaN()
-                                         : row->second.mean_log);
-    }
-    return levels;
-  }
-  std::string code(const CaseId& id, size_t run) const {
-    const auto row = rows_[run].find(row_name(id.key, id.variant));
-    return row == rows_[run].end() ? "" : row->second.code;
-  }
-  size_t size() const { return rows_.size(); }
+/// What each run says of a row; null where it has none of the row's kind.
+std::vector<const RunRow*> in_runs(const std::vector<RunRows>& runs, const CaseId& id) {
+  std::vector<const RunRow*> found;
+  for (const RunRows& rows : runs)
+    found.push_back(find_or_null(rows, row_name(id.key, id.variant)));
+  return found;
+}
 
- private:
-  std::vector<RunRows> rows_;
-};
+/// The levels of a row; NaN where there is none.
+std::vector<double> levels_of(const std::vector<const RunRow*>& row) {
+  std::vector<double> levels;
+  for (const RunRow* one : row) levels.push_back(one ? one->mean_log : std::nan(""));
+  return levels;
+}
 
 /// The first run of the new level: the split of the series into two levels that leaves the
 /// least squares.
@@ -118,17 +107,16 @@ using Statuses = std::map<CaseId, Status, Sides::key_compare>;
 
 /// Whether a row failed before as it does now: that is no change.
 bool failed_alike(const CaseId& id, const Statuses& before, const Sides& sides) {
-  const auto was = before.find(id);
-  const auto is = sides.find(id);
-  return was != before.end() && is != sides.end() && is_failure(is->second.status) &&
-         was->second == is->second.status;
+  const Status* was = find_or_null(before, id);
+  const Side* is = find_or_null(sides, id);
+  return was && is && is_failure(is->status) && *was == is->status;
 }
 
-void add_trend(ChangeGroup& group, const Levels& levels) {
-  std::vector<double> sums(levels.size(), 0);
-  std::vector<int> n(levels.size(), 0);
+void add_trend(ChangeGroup& group, const std::vector<RunRows>& runs) {
+  std::vector<double> sums(runs.size(), 0);
+  std::vector<int> n(runs.size(), 0);
   for (const ChangedRow& row : group.rows) {
-    const std::vector<double> of_row = levels.of(row.id);
+    const std::vector<double> of_row = levels_of(in_runs(runs, row.id));
     const auto first = std::ranges::find_if_not(of_row, [](double l) { return std::isnan(l); });
     for (size_t i = 0; i < of_row.size(); ++i) {
       if (std::isnan(of_row[i])) continue;
@@ -137,7 +125,7 @@ void add_trend(ChangeGroup& group, const Levels& levels) {
     }
   }
   for (size_t i = 0; i < sums.size(); ++i) {
-    group.trend.push_back(n[i] == 0 ? std::numeric_limits<double>::quiet_NaN() : sums[i] / n[i]);
+    group.trend.push_back(n[i] == 0 ? std::nan("") : sums[i] / n[i]);
   }
 }
 
@@ -229,15 +217,19 @@ WhatChanged what_changed(Store& store, int64_t base, int64_t head, const Limits&
   if (std::ranges::find(runs, base) == runs.end()) runs.insert(runs.begin(), base);
   if (std::ranges::find(runs, head) == runs.end()) runs.push_back(head);
   changed.runs = runs.size();
-  const Levels levels(store, runs);
+  std::vector<RunRows> run_rows;
   std::vector<RunInfo> infos;
-  for (const int64_t run : runs) infos.push_back(store.run_info(run));
+  for (const int64_t run : runs) {
+    run_rows.push_back(read_run_rows(store, run));
+    infos.push_back(store.run_info(run));
+  }
   const size_t first = static_cast<size_t>(std::ranges::find(runs, base) - runs.begin());
   std::map<std::tuple<ChangeKind, std::string, std::string, size_t>, ChangeGroup> groups;
   for (const CaseVerdict& v : result.cases) {
     ++changed.rows;
     changed.inconclusive += v.outcome == Outcome::inconclusive;
-    const std::vector<double> of_row = levels.of(v.id);
+    const std::vector<const RunRow*> row = in_runs(run_rows, v.id);
+    const std::vector<double> of_row = levels_of(row);
     const auto change = change_in(v, of_row.back() - of_row[first], limits.fail_at);
     if (!change || failed_alike(v.id, status_before, sides)) continue;
     const ChangeKind kind = change->kind;
@@ -251,7 +243,8 @@ WhatChanged what_changed(Store& store, int64_t base, int64_t head, const Limits&
       group.variant = v.id.variant;
       group.before = infos[moved ? split - 1 : 0];
       group.after = infos[split];
-      if (moved) group.code = code_between(levels.code(v.id, split - 1), levels.code(v.id, split));
+      if (moved && row[split - 1] && row[split])
+        group.code = code_between(row[split - 1]->code, row[split]->code);
     }
     group.rows.push_back({v.id, change->by, change->why});
   }
@@ -261,7 +254,7 @@ WhatChanged what_changed(Store& store, int64_t base, int64_t head, const Limits&
     group.change = std::expm1(sum / static_cast<double>(group.rows.size()));
     std::ranges::stable_sort(group.rows, std::greater(),
                              [](const ChangedRow& row) { return std::abs(row.change); });
-    add_trend(group, levels);
+    add_trend(group, run_rows);
     changed.groups.push_back(std::move(group));
   }
   std::ranges::stable_sort(changed.groups, {}, [](const ChangeGroup& g) {
