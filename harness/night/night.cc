@@ -23,10 +23,20 @@ std::vector<std::string> suites_of(const NightOptions& options) {
   return options.suites.empty() ? default_suites(options.backend) : options.suites;
 }
 
-/// Kernels from elsewhere are tested by the suites that are judged; the tool's own have smaller
-/// ones for that.
 bool judges_own_kernels(const NightOptions& options) {
   return options.kernels.empty();
+}
+
+/// Of any phase. Kernels from elsewhere are tested by the suites that are judged; the tool's own have
+/// a smaller one for that, `test`; null: what is judged.
+RunOptions options_of(const NightOptions& options, const char* test) {
+  RunOptions run;
+  run.suites = suites_of(options);
+  if (test && judges_own_kernels(options)) run.suites = {test};
+  run.worker.device = options.device;
+  run.worker.modules = options.kernels;
+  run.db = options.db();
+  return run;
 }
 
 std::string command_of(const RunOptions& run) {
@@ -189,10 +199,7 @@ std::vector<std::string> default_suites(Backend backend) {
 }
 
 RunOptions verify_options(const NightOptions& options, Task task) {
-  RunOptions run;
-  run.suites = judges_own_kernels(options) ? std::vector<std::string>{"tiny"} : suites_of(options);
-  run.worker.device = options.device;
-  run.worker.modules = options.kernels;
+  RunOptions run = options_of(options, "tiny");
   run.worker.task = task;
   run.worker.sample_seed = options.sample_seed;
   return run;
@@ -208,12 +215,8 @@ RunOptions drawn_options(const NightOptions& options) {
 
 RunOptions run_options(const NightOptions& options, const std::string& now) {
   const bool host = options.backend == Backend::host;
-  RunOptions run;
-  run.suites = suites_of(options);
-  run.worker.device = options.device;
-  run.worker.modules = options.kernels;
+  RunOptions run = options_of(options, nullptr);
   run.rounds = options.rounds > 0 ? options.rounds : host ? kRounds : kNightRounds;
-  run.db = options.db();
   run.label = "nightly-" + now;
   run.worker.sample_seed = options.sample_seed;
   run.invariance = 128;  // tokens: where kernels choose most of their blocks and splits
@@ -222,17 +225,11 @@ RunOptions run_options(const NightOptions& options, const std::string& now) {
 }
 
 RunOptions canary_options(const NightOptions& options) {
-  RunOptions run;
+  RunOptions run = options_of(options, "smoke");
   if (judges_own_kernels(options)) {
-    run.suites = {"smoke"};
     run.filter = "tokens=16(,|$)";
     run.axes["launch"] = {"graph"};
-  } else {
-    run.suites = suites_of(options);
   }
-  run.worker.device = options.device;
-  run.worker.modules = options.kernels;
-  run.db = options.db();
   run.tags["selftest"] = "1";
   run.command = fmt::format("moegate selftest canaries{} --db {}",
                             repeating_flags(run, kSelectionGroup), shell_word(run.db));
