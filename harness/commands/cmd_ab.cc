@@ -23,12 +23,6 @@ namespace {
 /// A change that noise hides is not judged, and a pull request is about its changes.
 constexpr const char* kFailOnOfAb = "latency,accuracy,coverage,environment,changed";
 
-struct AbCommand {
-  AbOptions ab;
-  JudgingOptions judging;
-  WhyMode why = WhyMode::automatic;
-};
-
 /// Two commits of another repository.
 struct Commits {
   std::optional<std::string> repo;
@@ -165,16 +159,19 @@ void read_rounds(const std::string& text, ReplayPlan& plan) {
   within("--rounds, extension:", plan.extra_rounds, 0, kMostRounds);
 }
 
-struct TypedAb {
-  AbCommand command;
+struct AbCommand {
+  AbOptions ab;
+  JudgingOptions judging;
+  WhyMode why = WhyMode::automatic;
+  // As typed.
   std::vector<std::string> base, head, variants;  // of the sides
   bool measure_identical = false;
   Commits commits;
   std::set<std::string> given;  // flags
 };
 
-Flags ab_flags(TypedAb& typed) {
-  AbOptions& ab = typed.command.ab;
+Flags ab_flags(AbCommand& typed) {
+  AbOptions& ab = typed.ab;
   Commits& commits = typed.commits;
   Flags flags("What to compare");
   flags.add(flag("base", typed.base)).add(flag("head", typed.head));
@@ -233,16 +230,16 @@ std::optional<Project> project_of(const Project& project, const char* flag,
 }
 
 /// False after help was printed.
-bool parse_ab(const Args& args, const Project& project, TypedAb& typed) {
-  AbOptions& ab = typed.command.ab;
+bool parse_ab(const Args& args, const Project& project, AbCommand& typed) {
+  AbOptions& ab = typed.ab;
   Commits& commits = typed.commits;
   ab.base.label = "base";
   ab.head.label = "head";
   Flags flags = ab_flags(typed);
   flags.add(selection_flags(ab.run)).add(measuring_flags(ab.run));
-  flags.add(judging_flags(typed.command.judging, kFailOnOfAb));
+  flags.add(judging_flags(typed.judging, kFailOnOfAb));
   Flags why("Why");
-  flags.add(why.add(why_flag(typed.command.why)));
+  flags.add(why.add(why_flag(typed.why)));
   flags.replace(flag("variant", typed.variants, "only variants whose name matches"));
   if (!parse("ab", flags, args,
              {{"BASE", po::value(&commits.base)}, {"HEAD", po::value(&commits.head)}}, &typed.given,
@@ -256,45 +253,43 @@ bool parse_ab(const Args& args, const Project& project, TypedAb& typed) {
 
 /// An A/B of two commits of the project: each side has the kernels that its commit names, and the
 /// base's limits judge.
-TypedAb of_commits(const Args& args, const Project& project, const Commits& typed) {
+AbCommand of_commits(const Args& args, const Project& project, const Commits& typed) {
   forget_git_environment();
   const auto base = project_of(project, "--base", typed.base);
   Project head = project;
   if (!typed.head.empty()) {
     if (const auto of_head = project_of(project, "--head", typed.head)) head = *of_head;
   }
-  TypedAb all;
+  AbCommand all;
   parse_ab(args, base ? judged_by(*base, head) : head, all);
   all.commits.repo = project.root;
   if (base && base->values("module") != head.values("module"))
     all.commits.base_modules = base->values("module");
   const auto program = head.values("program");
-  if (!program.empty() && all.command.ab.run.worker.modules.empty())
-    all.commits.program = program[0];
+  if (!program.empty() && all.ab.run.worker.modules.empty()) all.commits.program = program[0];
   return all;
 }
 
 std::optional<AbCommand> read_ab(const Args& args) {
   const Project project = find_project();
-  TypedAb all;
-  if (!parse_ab(args, project, all)) return std::nullopt;
-  if (project.is_there() && !all.commits.repo && !all.commits.base.empty())
-    all = of_commits(args, project, all.commits);
-  AbCommand& command = all.command;
+  AbCommand command;
+  if (!parse_ab(args, project, command)) return std::nullopt;
+  if (project.is_there() && !command.commits.repo && !command.commits.base.empty())
+    command = of_commits(args, project, command.commits);
   AbOptions& ab = command.ab;
-  const Commits& commits = all.commits;
+  const Commits& commits = command.commits;
   if (commits.repo) {
     use_commits(commits, ab);
-  } else if (!commits.base.empty() || !commits.head.empty() || all.given.contains("build")) {
+  } else if (!commits.base.empty() || !commits.head.empty() || command.given.contains("build")) {
     usage_error(
         "ab: a commit and --build need a repository; give --repo DIR or write its moegate.ini; for "
         "commits of moegate itself use `ci/ab BASE [HEAD]`");
   }
   const bool is_pair = !ab.base.variant.empty();
   // Variants of one folder share their host code's hash, and a pair is asked about for its numbers.
-  ab.trust_code = !is_pair && !all.measure_identical;
-  use_environments(ab, project.out(), all.measure_identical);
-  check_ab(ab, all.variants);
+  ab.trust_code = !is_pair && !command.measure_identical;
+  use_environments(ab, project.out(), command.measure_identical);
+  check_ab(ab, command.variants);
   // Two variants are two codes, whatever their hashes say: what noise hides is undecided (20).
   if (is_pair && command.judging.fail_on.changed) command.judging.fail_on.inconclusive = true;
   // Set by ci/ab, whose commits are what a reader can repeat.
