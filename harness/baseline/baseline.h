@@ -88,8 +88,7 @@ struct Blessing {
   std::string id, date, kind, author, klass, suite, run, git_sha, reason, program, sha256;
 };
 
-/// The lines of a ledger. Throws Error(usage) naming file and line for a broken one; a file that is
-/// not there has none.
+/// None of a file that is not there. Throws Error(usage) naming file and line of a broken one.
 std::vector<Blessing> read_ledger(const std::filesystem::path& ledger);
 
 /// Throws Error(usage) unless the file is what its class and suite's last line of the ledger says
@@ -104,8 +103,7 @@ void check_recorded(const std::filesystem::path& path, const std::string& klass,
 std::string blessing_kind(const Baseline& before, const Baseline& now, const std::string& id,
                           double fail_at);
 
-/// The id that the next line of a ledger gets: B0001, B0002, ... Throws Error(usage) for a broken
-/// ledger.
+/// The next line's: B0001, B0002, ... Throws Error(usage) for a broken ledger.
 std::string next_blessing(const std::filesystem::path& ledger);
 void append_blessing(const std::filesystem::path& ledger, const Blessing& blessing);
 
@@ -123,8 +121,7 @@ class BlessingLock {
   std::optional<FileLock> folder_, ledger_;
 };
 
-/// To be called before files that the ledger states are read: ends what was killed, if
-/// anything was.
+/// Before files that the ledger states are read: ends what was killed, if anything was.
 void finish_blessings(const std::filesystem::path& ledger);
 
 /// Makes `text` the content of `file`, and has the ledger say so, with the date and the hash: both,

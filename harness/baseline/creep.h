@@ -19,8 +19,7 @@ struct CreepLimits {
 
   static CreepLimits cuda() { return {0.03, 0.01}; }
   static CreepLimits host() { return {0.20, 0.10}; }
-  /// The backend's limits. The row's is never below the loss that fails it against the baseline
-  /// (--fail-at).
+  /// The backend's; the row's is never below what fails it against the baseline (--fail-at).
   static CreepLimits of(Backend backend, const Limits& limits);
 };
 

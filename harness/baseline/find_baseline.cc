@@ -21,8 +21,7 @@ fs::path find_blessed(const fs::path& given, const std::string& klass, const std
   return {};
 }
 
-/// The run's program, if all its kernels are in it: those from elsewhere may read what is no part
-/// of it.
+/// The run's program if it has all kernels: others may read what is no part of it.
 std::string whole_program(const RunInfo& run) {
   const auto options = nlohmann::json::parse(run.options, nullptr, /*allow_exceptions=*/false);
   const bool own = options.is_object() && options.value("kernels", nlohmann::json()).empty();

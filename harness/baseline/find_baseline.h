@@ -13,13 +13,11 @@
 
 namespace moegate {
 
-/// FOLDER/CLASS/SUITE.tsv, where a suite's baseline is blessed and its candidate is recorded.
-/// Throws for a name that leads elsewhere.
+/// FOLDER/CLASS/SUITE.tsv, blessed or a candidate. Throws for a name that leads elsewhere.
 std::filesystem::path baseline_path(const std::filesystem::path& folder, const std::string& klass,
                                     const std::string& suite);
 
-/// The ledger that a baseline file is recorded in: blessings.tsv beside it or one folder above.
-/// Throws Error(usage) where there is none.
+/// blessings.tsv beside a baseline or a folder above. Throws Error(usage) where there is none.
 std::filesystem::path ledger_of(const std::filesystem::path& baseline);
 
 struct BaselinePlaces {
@@ -67,8 +65,7 @@ Expectation known_rows(const BaselinePlaces& places, const std::string& klass,
 // stands in for a baseline that nobody blessed yet. The gate records it itself, and only rows that
 // are fit for a baseline enter it.
 
-/// A baseline as read from `path`, which has to be blessed. Throws Error when it is not, is that of
-/// another suite, or does not compare.
+/// Throws Error unless `path` is blessed, of this suite, and compares.
 Expectation expect_baseline(const Baseline& baseline, const std::filesystem::path& path,
                             const RunInfo& run, const std::string& suite);
 

@@ -56,8 +56,7 @@ struct ResourceFile {
   std::vector<ModuleRow> modules = {};  // by suite, variant
 };
 
-/// Blocks per SM of a kernel in a shape, on devices of a compute capability; nothing where threads
-/// are unknown.
+/// Of a kernel in a shape, on devices of a compute capability; nothing for unknown threads.
 std::optional<int> blocks_in(const KernelResources& kernel, const LaunchShape& shape, int arch);
 
 /// Throws Error(usage) naming file and line for anything that it does not know.

@@ -192,8 +192,7 @@ int waivable(size_t rows) {
   return std::max(1, static_cast<int>(kWaivedShare * static_cast<double>(rows)));
 }
 
-/// What is wrong with a case that a waiver could waive. One whose output is wrong has nothing of
-/// that kind.
+/// What a waiver could waive of a case; of one whose output is wrong nothing.
 std::vector<Metric> failures_of(const CaseVerdict& v) {
   std::vector<Metric> failures;
   if (v.outcome == Outcome::wrong && !v.drift) return {};

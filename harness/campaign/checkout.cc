@@ -128,8 +128,7 @@ fs::path users(const char* variable, const fs::path& otherwise) {
   return set.empty() ? otherwise : fs::path(set);
 }
 
-/// The folder of a checkout's own home and temporary files: beside it, with a short name, because a
-/// socket's path has at most 107 characters.
+/// Its home and temporary files: beside it by a short name; a socket's path has at most 107 bytes.
 fs::path own_folder(const fs::path& checkout) {
   return checkout.parent_path() / (checkout.filename().string().substr(0, kNameDigits) + ".own");
 }
@@ -145,8 +144,7 @@ std::map<std::string, std::string> own_variables(const fs::path& checkout) {
   return variables;
 }
 
-/// Makes it, or links what has come to the user's home since. Throws Error(usage) where it cannot
-/// be written.
+/// Makes it, or links what is new in the user's home. Throws Error(usage) where it cannot.
 void make_own_home(const fs::path& checkout) {
   const fs::path home = own_folder(checkout);
   std::error_code error;
@@ -168,8 +166,7 @@ void make_own_home(const fs::path& checkout) {
 
 using Words = std::vector<std::string>;
 
-/// Files beside a checkout's folder that say how far it is: checked out whole; which build was run;
-/// and the files that it left.
+/// A file beside it that says how far it is: whole; which build was run; the files that this left.
 fs::path beside(const fs::path& folder, const char* what) {
   return folder.string() + what;
 }
@@ -250,8 +247,7 @@ std::string own_files(const fs::path& folder) {
   return read_file(beside(folder, kFiles), kLongest);
 }
 
-/// The file that is not as the checkout's own build left it; empty where all are. Before there was
-/// a build none is.
+/// A file that is not as its own build left it, as none is before a build; empty: all are.
 std::string foreign_file(const fs::path& folder) {
   if (!is_file(beside(folder, kFiles))) return "the list of its files";
   return first_difference(own_files(folder), list_files(folder));
@@ -297,8 +293,7 @@ bool is_below(const std::string& file, const fs::path& folder) {
   return file.starts_with(fs::weakly_canonical(folder).string() + "/");
 }
 
-/// Of the files of one side, one that is of the other, or of the repository though the side has
-/// its own.
+/// A side's file that is the other's, or the repository's though the side has its own.
 std::string of_others(const Checkout& own, const Checkout& other, const Loads& loads) {
   for (const auto& [file, loaded] : loads) {
     if (is_below(file, other.folder) || is_below(file, own_folder(other.folder))) {

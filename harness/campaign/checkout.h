@@ -30,8 +30,7 @@ struct Checkout {
   std::map<std::string, std::string> variables;
 };
 
-/// A flag, and the commit that it names; an empty name: the working tree, uncommitted changes and
-/// new files included.
+/// A flag and its commit; an empty name: the working tree with uncommitted changes and new files.
 using NamedCommit = std::pair<const char*, std::string>;
 
 /// Checks two commits out and runs `build` (sh) in their folders, once: the newest twelve are kept
@@ -50,8 +49,7 @@ std::pair<Checkout, Checkout> check_out(const std::string& root, const NamedComm
 std::string foreign_file_loaded(const std::pair<Checkout, Checkout>& sides, const Loads& base,
                                 const Loads& head);
 
-/// Takes the files that were added to a checkout while it was measured for its own, as those that
-/// its build left: a kernel may compile there.
+/// Takes files that were added while it was measured for its build's: a kernel may compile there.
 void keep_added_files(const Checkout& checkout);
 
 // Whether the files of a folder are those that were left there, without reading them.
@@ -61,8 +59,7 @@ void keep_added_files(const Checkout& checkout);
 /// keep for themselves.
 std::string list_files(const std::filesystem::path& folder);
 
-/// A path that only one of two lists has, or that changed between them; empty where they are
-/// the same.
+/// A path that only one of two lists has, or that changed between them; empty: they are the same.
 std::string first_difference(const std::string& before, const std::string& now);
 
 /// `before`, and the lines of `now` with paths that it does not have.

@@ -133,8 +133,7 @@ std::string why_of(const CheckedCell& cell) {
   return cell.finding == RegretFinding::best ? why : fmt::format("{}; {} is faster", why, r.best);
 }
 
-/// `timed`: places of cells that have times, in the order of their series and tokens; `chosen`:
-/// what was chosen there.
+/// `timed`: places of cells with times, by series and tokens; `chosen`: what was chosen there.
 void find_cliffs(const std::vector<size_t>& timed, const std::vector<ChoiceTimes>& chosen,
                  double limit, ChoiceReport& report) {
   std::vector<Step> steps;

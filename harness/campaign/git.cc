@@ -21,8 +21,7 @@ namespace {
 /// folder, Python's compiled files. Untracked, these are no change of it.
 constexpr const char* kLeftByRuns[] = {"*.sqlite", "*.sqlite[.-]*", "/out/", "__pycache__/"};
 
-/// A commit of a repository names a commit of its submodule, and so cannot hold what is
-/// uncommitted there.
+/// A repository's commit names one of its submodule, and cannot hold what is uncommitted there.
 void refuse_dirty_submodules(const std::string& root) {
   // "1 XY SCMU …" with C, M, U where its commit, tracked files, untracked files changed; the path
   // comes last.

@@ -10,8 +10,7 @@
 
 namespace moegate {
 
-/// Runs git in a folder; what it prints comes without the last line's end. Throws
-/// Error(environment) where there is no git.
+/// Its output comes without the last line's end. Throws Error(environment) where there is no git.
 Finished git(const std::string& folder, const std::vector<std::string>& arguments);
 
 /// The same, for what must not fail: what it prints. Throws Error(environment).

@@ -53,8 +53,7 @@ std::vector<CaseAnswer> ask(Worker& worker, const std::vector<CaseQuestion>& que
   return answers;
 }
 
-/// Whether a program's operator has all parameters of a case: then it need not be told which are at
-/// their defaults.
+/// Whether its operator has all of a case's parameters, so that it need not be told the defaults.
 bool knows_all_params(const Hello& hello, const Case& c) {
   const auto op = std::ranges::find(hello.operators, c.op, &OpDescription::name);
   if (op == hello.operators.end()) return false;

@@ -50,8 +50,7 @@ Plan select_rows(const RunOptions& options, std::vector<Case> cases, const Hello
 /// Has the worker look at the planned cases once more, as they are on its device (block = tuned).
 /// Throws Error(usage) for the first that cannot be there.
 void check_on_device(const Plan& plan, Worker& worker);
-/// All of these: what a program is to measure, each case looked at once. Throws
-/// Error(usage, coverage).
+/// All of these, each case looked at once. Throws Error(usage, coverage).
 Plan make_plan(const RunOptions& options, Worker& worker);
 /// The cases in another order every round, and their variants rotated, so that no case always
 /// follows the same neighbour. Both sides of an A/B get the same order.

@@ -30,8 +30,7 @@ fs::path folder_of(const std::string& program) {
 }
 
 constexpr const char* kList = "files.json";
-/// Files of a checkout are named by their paths below the folder that has this (root_of()
-/// in plugin/loaded_files.h).
+/// Marks the folder below which files have their names (root_of() in plugin/loaded_files.h).
 constexpr const char* kRootMark = ".git";
 
 /// A line of the list.
@@ -73,8 +72,7 @@ std::vector<std::string> roots_of(const KernelFiles& files) {
   return roots;
 }
 
-/// Its path among what is kept, "0/bench/kernels.py"; empty: it is of no checkout, or an
-/// installed package.
+/// Among what is kept: "0/bench/kernels.py"; empty: of no checkout, or an installed package.
 std::string kept_name(const std::string& path, const std::vector<std::string>& roots) {
   for (size_t i = 0; i < roots.size(); ++i) {
     if (!path.starts_with(roots[i])) continue;

@@ -47,12 +47,10 @@ std::string settle_kept(const std::filesystem::path& folder,
 /// Whether settle_kept() has found what was measured.
 bool is_settled(const std::filesystem::path& folder);
 
-/// Content hash of a file, 32 hex digits. Throws Error(usage) naming the path when it cannot be
-/// read.
+/// Content hash of a file, 32 hex digits. Throws Error(usage) naming the path.
 std::string program_hash(const std::string& path);
 
-/// The same of a program with kernels from elsewhere: all that they were made of once they were
-/// loaded counts.
+/// The same with kernels from elsewhere: all that they are made of once they are loaded counts.
 std::string program_hash(const std::string& path, const KernelFiles& kernels);
 
 /// Copies the program that measures (own_program()), the shared libraries that were installed with
@@ -66,8 +64,7 @@ std::string keep_program(const std::string& folder, const KernelFiles& kernels =
 /// why; empty: it can be replayed.
 std::string try_kept(const std::string& program, WorkerOptions options, WorkerSource& source);
 
-/// What the kernels that were kept with a program need from elsewhere and is not what it was, in a
-/// sentence; empty: nothing.
+/// A sentence on what its kept kernels need from elsewhere and is not what it was; empty: nothing.
 std::string lost_kernels(const std::string& program);
 
 /// The files of kernels that were kept with a program; none where there are none.
@@ -77,8 +74,7 @@ std::vector<std::string> kernels_kept_with(const std::string& program);
 /// what its folder is named by: it is about to be run.
 void check_kept(const std::string& program);
 
-/// Builds the program of a commit; returns its path, or nothing when that cannot be done in so many
-/// seconds.
+/// Builds a commit's program and returns its path; nothing where so many seconds are too few.
 using BuildCommit = std::function<std::string(const std::string& commit, double seconds)>;
 
 /// The program that a baseline was measured with: kept in one of the folders `artifacts` by its

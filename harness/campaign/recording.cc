@@ -130,8 +130,7 @@ void check_same_setting(const RunInfo& before, const RunInfo& now) {
 
 }  // namespace
 
-/// The run that this shard of a campaign was begun as, in a task that Slurm requeued; 0:
-/// none, or none that can be finished here.
+/// What this shard was begun as, in a task that Slurm requeued; 0: none that can be finished here.
 int64_t Recording::begun_before(const RunInfo& now) {
   const int64_t run = now.shard == 0 ? 0 : store_.find_shard(now.campaign, now.shard);
   if (run == 0) return 0;
@@ -435,8 +434,7 @@ void Recording::one(const Row& row, Progress& progress) {
   tally_.seconds_per_row = seconds_ / ++rows_ / static_cast<double>(lanes_.dealer().left());
 }
 
-/// What a worker answers may be nothing that a store takes: a NaN, an output twice. It costs
-/// its row.
+/// An answer that no store takes (a NaN, an output twice) costs its row.
 void Recording::store(const Row& row, const CaseData& data, Result& result) {
   const int64_t process = at_[row.lane].process;
   say_which_gpu(row.lane, result);

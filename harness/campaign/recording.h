@@ -26,8 +26,7 @@ struct Failure {
   std::string key, variant, why;
 };
 
-/// What outputs of one name of a variant showed that their own rounding does not explain:
-/// the worst.
+/// The worst that outputs of a name showed and their own rounding does not explain.
 struct Graded {
   BeyondRounding measured, allowed;
   bool stated = false;  // that anything is allowed: else only a baseline judges it
@@ -66,8 +65,7 @@ struct Tally {
   void note_unseen(const std::string& key, const Result& result, Progress& progress);
 };
 
-/// A program that has answered, and what it is to measure. No store is needed for it, so that a bad
-/// suite leaves none behind.
+/// A program that has answered, and its plan. No store yet: a bad suite must leave none behind.
 struct Prepared {
   RunOptions options;
   Lanes lanes;

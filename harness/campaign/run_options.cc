@@ -108,8 +108,7 @@ Option<R> parameter_row(FlagText flag, const char* group) {
   return {flag, group, "", "", Repeat::never, read_parameter, no_words, nullptr, nullptr};
 }
 
-/// Whether a shell takes it for one command of moegate's: words as shell_word() writes them, a
-/// blank between.
+/// Whether a shell takes it for one command of moegate's, of words as shell_word() writes them.
 bool is_plain_command(const std::string& text) {
   if (!text.starts_with("moegate ") && text.find("/moegate ") == std::string::npos &&
       !text.starts_with("ci/"))

@@ -65,8 +65,7 @@ struct RunOptions {
   std::map<std::string, std::string> tags;
   /// What the user typed, for the report; empty: unknown.
   std::string command;
-  /// Faults built into every launch (canary.h): slow-downs as shares, dealt out over the rows, and
-  /// a factor on every output. Default: none.
+  /// Faults built in (canary.h): slow-downs, shares dealt out over the rows; a factor on outputs.
   std::vector<double> canary_slow_by;
   double canary_scale = 1;
   /// Of the order of the cases in a round, and of the sides of an A/B: base_leads(). Default: 0; an
@@ -103,8 +102,7 @@ void for_each_option(Run& run, F&& does) {
   for (const auto& row : worker_options()) does(row, run.worker);
 }
 
-/// The flags of a group, or of all groups, that repeat what the options say: " --suite tiny
-/// --rounds 3". Empty `group`: all.
+/// Flags that repeat the options of a group (empty: all): " --suite tiny --rounds 3".
 std::string repeating_flags(const RunOptions& run, const std::string& group);
 
 /// Gives a parameter its values. Throws Error(usage) naming the flag when it has some already.
@@ -141,8 +139,7 @@ using Environment = std::function<std::string(const char* name)>;
 /// array with gaps, whose tasks are not all shards.
 std::pair<int, int> parse_shard(const std::string& text, const Environment& environment);
 
-/// A uuid as 32 hex digits; of "slurm" one that all tasks of this job array have, and no other job
-/// of this cluster. Throws Error(usage).
+/// A uuid as 32 hex digits; of "slurm" one that this job array alone has. Throws Error(usage).
 std::string parse_campaign(const std::string& text, const Environment& environment);
 
 // What to type to do again what a run's options say: measure it, or record it by one of NVIDIA's

@@ -62,8 +62,7 @@ struct TimePlan {
   size_t devices = 1;  // that work at the same time
 };
 
-/// One line: the number of results, the likely time, where it comes from, and when a row that hangs
-/// is given up.
+/// One line: how many results, how long and why so, and when a row that hangs is given up.
 std::string time_text(const TimePlan& plan);
 
 }  // namespace moegate

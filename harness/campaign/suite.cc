@@ -77,8 +77,7 @@ class SectionCases {
     return names;
   }
 
-  /// Calls `add` with each case. After the sections before it had `before` cases; returns how many
-  /// with its own.
+  /// Calls `add` with each case; returns how many there are with those of the sections `before`.
   size_t for_each(const Axes& axes, size_t before, const std::function<void(Case)>& add) {
     for (const auto& [name, values] : axes) {
       const std::string param = param_of(name);

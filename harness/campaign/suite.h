@@ -28,8 +28,7 @@ void for_each_case(const std::string& name, const Axes& axes,
 std::vector<Case> load_suite(const std::string& name, const Axes& axes,
                              const std::vector<OpDescription>& operators);
 
-/// What a suite says in its section [run] of `moegate run` of it alone: flags, which a typed one
-/// replaces, and the reports that end the run.
+/// What a suite's [run] says of a run of it alone: flags, if not typed, and the reports at its end.
 struct Recipe {
   std::vector<std::pair<std::string, std::string>> flags;  // name, value
   std::vector<std::string> reports;

@@ -212,8 +212,7 @@ void settle(const CauseQuestion& q, bool equal, Cause& cause) {
                                100 * widest, alike.empty() ? "" : ", " + alike);
 }
 
-/// No step applied. Other names explain times that differ; twins that do the same as fast need
-/// no cause.
+/// No step applied. Other names explain other times; equally fast twins need no cause.
 void settle_renamed(const CauseQuestion& q, bool equal, Cause& cause) {
   const auto renamed = find_renamed(q);
   const bool twins = q.even() && (equal || !paired_counters(q).empty());

@@ -37,8 +37,7 @@ struct Cause {
 
 /// Effects of less have no direction: what differs is named either way.
 constexpr double kEvenEffect = 0.005;
-/// A difference is a cause where it is at least this share of the effect: 1 % more bytes do not
-/// make a launch 20 % slower.
+/// The least share of the effect that is a cause: 1 % more bytes do not make 20 % more time.
 constexpr double kShareOfEffect = 0.25;
 
 /// What is to be explained. It says which direction of a difference can be a cause, and how large

@@ -54,8 +54,7 @@ const PairedCounter* first_of(const Counters& counters, RoleKind kind) {
   return found == counters.end() ? nullptr : &*found;
 }
 
-/// Whether the kernels themselves took longer, as far as that is known: not the gaps between them,
-/// and not cycles that were longer.
+/// Whether kernels took longer, as far as is known: no gaps between them, no longer cycles.
 bool kernels_took_longer(const CauseQuestion& q, const Counters& counters) {
   if (q.even()) return false;
   if (const auto times = times_of(q)) {
@@ -65,8 +64,7 @@ bool kernels_took_longer(const CauseQuestion& q, const Counters& counters) {
   return !cycles || q.explains(relative(cycles->base, cycles->head), cycles->role.least);
 }
 
-/// Accesses that are done again take a cycle each: beside the cycles in which the multiprocessors
-/// worked, where both are known.
+/// Each access done again takes a cycle: compared with those of work, where both are known.
 bool conflicts_matter(const CauseQuestion& q, const PairedCounter& c, const Counters& counters) {
   if (std::abs(c.change()) < c.role.floor) return false;
   if (!q.explains(relative(c.base, c.head), c.role.least)) return false;

@@ -18,8 +18,7 @@ struct CauseQuestion {
   double effect = 0;  // share; 0 where the verdict takes the times for equal
 
   bool even() const;
-  /// Whether `worse`, a share by which the head should be slower, can be a part of the effect and
-  /// is at least `least`.
+  /// Whether `worse`, the head's extra share, can be a part of the effect and is at least `least`.
   bool explains(double worse, double least) const;
   /// Whether something of which more is slower went the effect's way at all.
   bool same_way(double worse) const;
@@ -77,8 +76,7 @@ std::optional<Finding> find_clock(const CauseQuestion& q);
 
 /// "+12 %", "-0.4 %"
 std::string change_text(double base, double head);
-/// "16.8 -> 18.8 MB": two numbers in one unit; bytes, ns and percent are scaled to what
-/// people read.
+/// "16.8 -> 18.8 MB": in one unit; bytes, ns and percent are scaled to what people read.
 std::string both_text(double base, double head, const std::string& unit);
 
 }  // namespace moegate

@@ -52,8 +52,7 @@ std::string changed_text(const std::string& what, const std::string& base,
   return fmt::format("{} {} -> {}", what, shown(base), shown(head));
 }
 
-/// How two launches of one name differ in shape. Another instance of a template is named beside it,
-/// and says nothing alone.
+/// How two launches of a name differ in shape. Another instance is named beside it, never alone.
 void add_shape(const KernelRow& base, const KernelRow& head, Texts& texts) {
   if (same_shape(base, head)) return;
   const KernelName before = kernel_name(base.name), after = kernel_name(head.name);

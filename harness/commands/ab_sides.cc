@@ -102,8 +102,7 @@ KnownEnvironment known_environment(const char* name, const AbSide& side,
           .libraries = fmt::format("{}", fmt::join(folders, ":"))};
 }
 
-/// This process's LD_LIBRARY_PATH with a side's own libraries first, and without those of any other
-/// environment's packages.
+/// LD_LIBRARY_PATH with a side's own libraries first and none of other environments' packages.
 std::string library_path(const std::string& own) {
   std::string path = own;
   std::istringstream before(environment("LD_LIBRARY_PATH"));

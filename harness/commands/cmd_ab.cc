@@ -97,8 +97,7 @@ void use_suite(const std::string& suite, const std::string& root,
   of_base.push_back(base_has ? (base.folder / below).string() : now);
 }
 
-/// Checks both commits out, builds them, and gives each side the kernels, suites and caches of
-/// its own.
+/// Checks out and builds both commits; gives each side kernels, suites and caches of its own.
 void use_commits(const Commits& commits, AbOptions& ab) {
   forget_git_environment();
   const std::string root = checkout_around(*commits.repo);
@@ -251,8 +250,7 @@ bool parse_ab(const Args& args, const Project& project, AbCommand& typed) {
   return true;
 }
 
-/// An A/B of two commits of the project: each side has the kernels that its commit names, and the
-/// base's limits judge.
+/// Of two commits of the project: each side has its commit's kernels, the base's limits judge.
 AbCommand of_commits(const Args& args, const Project& project, const Commits& typed) {
   forget_git_environment();
   const auto base = project_of(project, "--base", typed.base);

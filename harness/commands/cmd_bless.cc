@@ -70,8 +70,7 @@ std::optional<BlessCommand> read_bless(const Args& args) {
   return command;
 }
 
-/// So that `moegate store prune` leaves the run whole. A store may be read-only; what is blessed is
-/// blessed even where this cannot be written.
+/// So that `moegate store prune` keeps it whole; where this cannot be written it is blessed, too.
 void remember(const std::string& db, const RunInfo& run) {
   if (access(db.c_str(), W_OK) != 0) return;
   try {

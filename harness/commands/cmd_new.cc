@@ -83,8 +83,7 @@ std::string build_line(const std::string& folder, const std::string& prefix) {
                      found);
 }
 
-/// Builds the project in `folder`; before that installs moegate, where it runs from its
-/// build folder.
+/// Builds the project in `folder`; before that installs a moegate that runs from its build folder.
 std::vector<std::string> build_lines(const std::string& folder) {
   const std::string prefix = home().string();
   if (is_file(fs::path(prefix) / "lib/cmake/moegate/moegate-config.cmake")) {
@@ -101,8 +100,7 @@ std::vector<std::string> build_lines(const std::string& folder) {
 /// Two commands, as typed in a folder from where the project lies at `folder`.
 using Lines = std::pair<std::string, std::string>;
 
-/// Adds to the sources in `folder` what else a project has; nothing, where one is there. `inside`:
-/// commands as typed in the project.
+/// Adds what else a project has, where none is there. `inside`: commands as typed in the project.
 void add_project(const fs::path& folder, const StartOptions& options, const Lines& inside,
                  StartingPoint& start) {
   if (is_file(folder / "CMakeLists.txt")) {
@@ -119,8 +117,7 @@ void add_project(const fs::path& folder, const StartOptions& options, const Line
   for (NewFile& file : files_of_template("project", folder, words)) start.files.push_back(file);
 }
 
-/// Whether `moegate verify` needs no flag for it, because it comes with a moegate.ini: where none
-/// says already what is judged.
+/// Whether it comes with a moegate.ini, so that `moegate verify` needs no flag: where none is here.
 bool gets_settings(const StartOptions& options) {
   return options.kernels.empty() && !find_project().is_there();
 }

@@ -28,8 +28,7 @@ std::optional<std::string> value_of(const std::string& flag, const WordList& wor
 
 WordList values_of(const std::string& flag, const WordList& words);
 
-/// As typed, from the words that bash makes of a line: it cuts --suite=tiny into three,
-/// and zipf:0.67.
+/// As typed, of bash's words: it cuts --suite=tiny into three, and zipf:0.67.
 struct Joined {
   WordList words;
   size_t cut =
@@ -37,8 +36,7 @@ struct Joined {
 };
 Joined joined_words(const WordList& words);
 
-/// What could stand in the place of the last word. `words` are those behind the verb; the last one
-/// ends at the cursor and may be empty.
+/// What could stand in place of the last word, which ends at the cursor; `words` follow the verb.
 Asked asked_for(const Verb& verb, const Flags& flags, const WordList& words);
 
 }  // namespace moegate

@@ -41,19 +41,16 @@ std::function<void(const std::string&)> device_of(std::string& device);
 Flag one_device_flag(std::string& device);
 /// Files of kernels, by absolute paths where they are there.
 Flag module_flag(std::vector<std::string>& files, const char* about = nullptr);
-/// The absolute path of a file that is there; else as it was typed: it may be of
-/// another repository.
+/// The absolute path of a file that is there; else as typed: it may be of another repository.
 std::string module_path(const std::string& file);
-/// Of the devices that a --device names, without opening it: that pins this process, and with it
-/// the workers.
+/// Of what a --device names, without opening it: that pins this process and its workers.
 Backend backend_of(const std::string& device);
 /// "90d": the UTC day that long ago.
 std::function<void(const std::string&)> since_days(std::string& day);
 /// Of which rows to ask why they differ; the default is MOEGATE_WHY's, else what the field is.
 Flag why_flag(WhyMode& mode, const char* about = nullptr);
 
-/// Which cases, which variants, where: the options of this group. Throws Error(usage) for values
-/// that cannot be.
+/// Which cases, which variants, where. Throws Error(usage) for values that cannot be.
 Flags selection_flags(RunOptions& run);
 /// How to measure: the options of this group. Throws Error(usage) for values that cannot be.
 Flags measuring_flags(RunOptions& run);
@@ -86,8 +83,7 @@ struct JudgingOptions {
 };
 constexpr const char* kDefaultFailOn = "latency,accuracy,coverage,environment";
 Flag fail_on_flag(FailOn& fail_on, const char* if_unset);
-/// --fail-on --format --out --github, then --margin --fail-at; `fail_on` is the default
-/// of --fail-on.
+/// --fail-on (default: `fail_on`) --format --out --github, then --margin --fail-at.
 Flags judging_flags(JudgingOptions& judging, const char* fail_on = kDefaultFailOn);
 
 }  // namespace moegate

@@ -44,8 +44,7 @@ std::string ranges_text(const std::vector<int>& numbers) {
   return fmt::format("{}", fmt::join(ranges, ", "));
 }
 
-/// A paragraph of comments, of lines of at most 120 characters: a line end in what a config says is
-/// none here.
+/// A paragraph of comments, lines of at most 120 characters, without the text's own line ends.
 std::string comment(std::string text) {
   constexpr size_t kWidth = 120;
   std::ranges::replace_if(

@@ -32,8 +32,7 @@ struct Project {
   bool is_there() const { return !file.empty(); }
   /// Whether it names no module, so that the tool's own kernels are judged.
   bool judges_own_kernels() const { return values("module").empty(); }
-  /// The values of a key; those of [pull-request] replace those of [project] for `ab`. Empty:
-  /// not set.
+  /// Of a key; for `ab` those of [pull-request] replace those of [project]. Empty: not set.
   std::vector<std::string> values(std::string_view key, std::string_view verb = "") const;
   /// The settings that a verb takes for flags that nobody typed: flag and values.
   std::vector<std::pair<std::string, std::vector<std::string>>> flags_of(
@@ -45,8 +44,7 @@ struct Project {
   std::filesystem::path out() const { return folder("out"); }
   /// Folder of baselines that are written; default: baselines.
   std::filesystem::path baselines() const { return folder("baselines"); }
-  /// Where baselines are read from: baselines(), but the tool's own where that is no folder and the
-  /// tool's own kernels are judged.
+  /// baselines(), but the tool's own where that is no folder and its own kernels are judged.
   std::filesystem::path baselines_to_read(bool own_kernels) const;
   /// The file of waivers; default: waivers.ini, but the tool's own as above. Empty: there is none.
   std::filesystem::path waivers(bool own_kernels) const;
@@ -54,8 +52,7 @@ struct Project {
   std::filesystem::path folder(const char* key) const;
 };
 
-/// The nearest moegate.ini of `folder` and those above. Throws Error(usage) for one that cannot
-/// be read.
+/// The nearest moegate.ini of `folder` and above. Throws Error(usage) where it cannot be read.
 Project find_project(const std::filesystem::path& folder = std::filesystem::current_path());
 /// Throws Error(usage) naming the file, the section and the key for what is unknown, empty, or
 /// given twice where one value is taken.

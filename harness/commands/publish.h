@@ -30,8 +30,7 @@ Table precision_table(const Tally& tally);
 /// Of every variant that was asked: whether a token's output depends on its batch, and where.
 Table invariance_table(const Tally& tally);
 
-/// For a verdict to be stored beside its run; a store that may only be read (a CI artifact) is
-/// read.
+/// For a verdict to be stored beside its run. What may only be read (a CI artifact) is read.
 Store open_for_verdict(const std::string& path);
 
 GateReport report_of(Store& store, const std::string& db, Verdict verdict);

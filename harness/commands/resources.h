@@ -26,8 +26,7 @@ struct ResourcesCommand {
   std::filesystem::path folder() const;
   std::filesystem::path file() const;
   int arch() const;
-  /// What `given` says was typed of a store, of its runs (several: "3,4") and of a folder
-  /// of baselines.
+  /// What was typed of a store, of its runs (several: "3,4") and of a folder of baselines.
   void take(const std::set<std::string>& given, const std::string& store, const std::string& run,
             const std::optional<std::string>& typed);
 };

@@ -30,8 +30,7 @@ struct NewFile {
   std::string text;
 };
 
-/// A file in `to` for each template of templates/`folder`, by name; NAME in a file's name is
-/// words["name"]. Folders in it are left out.
+/// A file in `to` for each template right in `folder`, by name; NAME in its name is words["name"].
 std::vector<NewFile> files_of_template(const std::string& folder, const std::filesystem::path& to,
                                        const Words& words);
 
@@ -51,8 +50,7 @@ struct OpSample {
 
   /// Lines "tokens  T, 1 to 65536".
   std::string params_text() const;
-  /// Lines of a suite, "topk = 8  # k, 1 to 16", with the example's values; of tokens those of 1,
-  /// 8 and 64 that the operator takes.
+  /// Lines "topk = 8  # k, 1 to 16" with the example's values; of tokens 1, 8, 64 as it takes them.
   std::string suite_text(const Registry& registry) const;
 };
 

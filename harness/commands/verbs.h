@@ -41,8 +41,7 @@ const FlagText& flag_text(std::string_view name);
 /// Null where the table has no such flag.
 const FlagText* find_flag(std::string_view name);
 
-/// What to type instead of a flag that is called otherwise now, as a sentence; empty for any other.
-/// `flag` has no dashes.
+/// A sentence: what to type instead of a flag (no dashes) of another name now; empty for others.
 std::string moved_flag(std::string_view command, std::string_view flag);
 /// The same of a command.
 std::string moved_command(std::string_view command);

@@ -12,8 +12,7 @@
 
 namespace moegate {
 
-/// An input as far as it can be looked at in words of 8 bytes: from the first one that begins in
-/// it.
+/// The words of 8 bytes of an input, from the first one that begins in it.
 struct CallersBytes {
   void* data;
   size_t size;

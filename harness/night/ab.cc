@@ -124,8 +124,7 @@ class AbSession {
   Comparison result_;
 };
 
-/// Leaves out suspects that were not measured in two rounds: the time may have been up before a
-/// round was over.
+/// Leaves out suspects without two rounds: the time may have been up before one was over.
 void AbSession::leave_out_unmeasured(Batch& batch) {
   std::erase_if(batch.ids, [&](const CaseId& id) {
     const bool measured =

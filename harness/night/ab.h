@@ -63,8 +63,7 @@ struct PreparedAb {
 /// environment, interrupted).
 PreparedAb prepare_ab(AbOptions options, WorkerSource& source);
 
-/// Measures and decides by the limits of the backend that the device turns out to be. Throws
-/// Error(usage, coverage, environment).
+/// Limits are those of the device's backend. Throws Error(usage, coverage, environment).
 Comparison run_ab(Store& store, PreparedAb prepared, const std::function<Limits(Backend)>& limits);
 
 }  // namespace moegate

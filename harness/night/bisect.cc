@@ -95,8 +95,7 @@ Words asking(const BisectQuery& query, bool output_alone) {
                                            : "latency,accuracy,coverage,environment,inconclusive"});
 }
 
-/// A bisection towards a commit that is not bad would blame any commit. Whether its output is wrong
-/// and nothing else.
+/// Else it would blame any commit. Returns whether the output is wrong and nothing else.
 bool expect_regression(const BisectQuery& query, const Words& ab, const std::string& good,
                        const std::string& bad) {
   const int exit = run_interruptible(joined(joined(ab, {good, bad}), asking(query, false)));

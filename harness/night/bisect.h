@@ -29,8 +29,7 @@ constexpr int kBisectGiveUp = 128;  // git bisect run stops
 /// be tested (it does not build, crashes, or is inconclusive), 128 give up.
 int bisect_code(int exit);
 
-/// "case variant: sentence", a line for each row of a verdict.json that states its cause; empty
-/// where none does, or the text is no verdict.
+/// A line "case variant: sentence" for each row with a cause; empty: none, or no verdict.json.
 std::string causes_in(const std::string& verdict);
 
 /// Bisects in a worktree of its own in the user's cache; the user's checkout, index and branches

@@ -51,8 +51,7 @@ struct SelftestOptions {
   double seconds_per_row = 0;  // that a process takes, as far as is known; 0: unknown
 };
 
-/// This program on both sides, with these slow-downs dealt out over the rows of the head; none: an
-/// A/A.
+/// This program on both sides; slow-downs are dealt out over the head's rows. None: an A/A.
 AbOptions self_against_self(const RunOptions& run, const std::vector<double>& injected);
 
 /// run_ab(), where an interruption is an Error.
@@ -93,8 +92,7 @@ struct TriedSaboteur {
 /// no saboteur, Error(interrupted).
 std::vector<TriedSaboteur> release_saboteurs(const RunOptions& options, WorkerSource& source);
 
-/// A line for each: the variant, what it does, what it was called and why, with the exit code of a
-/// run in which that happens.
+/// What each does and was called, why, and the exit code of a run in which that happens.
 Table saboteur_table(const std::vector<TriedSaboteur>& all);
 
 }  // namespace moegate

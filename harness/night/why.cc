@@ -79,8 +79,7 @@ std::vector<CaseVerdict*> asked_rows(GateResult& result, WhyMode mode) {
   return rows;
 }
 
-/// Counts the rows on both sides, one process of each, one after the other; why it could not, in a
-/// clause, or nothing.
+/// Counts the rows by one process of each side in turn; a clause says why not, or is empty.
 std::string count_both(Store& store, const Compared& compared,
                        const std::vector<CaseVerdict*>& rows, const Deadline& deadline,
                        WorkerSource& source) {

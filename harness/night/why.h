@@ -29,8 +29,7 @@ struct WhySide {
   std::string variant;  // of a pair of variants
 };
 
-/// A comparison that was measured. Rows are named as the verdict names them: those of a pair of
-/// variants are "first → second".
+/// Rows are named as in the verdict: of a pair of variants "first → second".
 struct Compared {
   WhySide base, head;
   std::set<RowName> rows;  // that both sides measured

@@ -28,8 +28,7 @@ std::vector<CausedRow> caused_rows(const GateResult& result);
 
 /// A list with a sentence for each row, where there are rows.
 void add_causes(Page& page, int rank, const std::vector<CausedRow>& rows);
-/// A folded table of the numbers of both sides for each row that has some, what else was found
-/// above it.
+/// What else was found of each row, and both sides' numbers, folded; nothing where it has none.
 void add_cause_numbers(Page& page, int rank, const std::vector<CausedRow>& rows);
 /// A line for each number of each row, the sentence repeated; a row without numbers has one line.
 Table cause_table(const std::vector<CausedRow>& rows);

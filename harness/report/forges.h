@@ -18,8 +18,7 @@ std::string annotations(const GateReport& report, const std::filesystem::path& w
 /// would be dropped entirely. Throws Error(usage) when it cannot be written.
 void append_summary(const GateReport& report, const std::filesystem::path& summary);
 
-/// Annotations to stderr, where runners read them too and a --format json does not, and the summary
-/// to $GITHUB_STEP_SUMMARY where that is set.
+/// Annotations to stderr, which runners read too, and the summary to $GITHUB_STEP_SUMMARY if set.
 void publish_to_github(const GateReport& report);
 
 // A verdict as JUnit XML, for CI systems that show test results.

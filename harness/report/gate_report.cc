@@ -142,8 +142,7 @@ std::vector<VerdictRow> in_order_of_key(const GateResult& result) {
   return rows;
 }
 
-/// Marks the rows against `against` that the store has as they are. False: it has others, too, that
-/// are none of this verdict's.
+/// Marks the rows that the store has as they are. False: it has others against `against`, too.
 bool find_stored(Database& db, int64_t run, const std::string& against, int family,
                  std::vector<VerdictRow>& rows) {
   constexpr int kNames = 3;

@@ -61,8 +61,7 @@ std::string throttle_summary(Store& store, int64_t run);
 
 // What an A/B measured and decided, as the one report that gate, compare and ab print.
 
-/// Judges what the two runs stored, accuracy and coverage included; the exit code is left to the
-/// caller, who knows what may fail.
+/// Judges both runs, accuracy and coverage included; the caller knows the exit code.
 GateReport report_of(Store& store, const std::string& db, const Comparison& comparison,
                      const std::function<Limits(Backend)>& limits);
 

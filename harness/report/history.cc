@@ -181,8 +181,7 @@ void find_changes(HistorySeries& series) {
   series.changes = steps_in(logs, code_changes(series.points));
 }
 
-/// Logarithms of what rows of both runs changed by, but for one row and those whose code may have
-/// changed.
+/// Changes, as logarithms, of rows of both runs but `but` and those whose code may be another.
 std::vector<double> changes_of_unchanged(const RunRows& before, const RunRows& after,
                                          const HistorySeries& but) {
   const std::string itself = row_name(but.key, but.variant);

@@ -39,8 +39,7 @@ struct HistoryPoint {
   StepPoint recorded = {};  // all that tells what a step is of
 };
 
-/// Points that compare: one row, measured in one way on one GPU. A host's ratios
-/// compare within its class.
+/// Points that compare: a row, measured one way on one GPU, or as ratios in a class of hosts.
 struct HistorySeries {
   std::string key, variant, klass;
   std::string uuid;  // empty for a host
@@ -79,8 +78,7 @@ RunRows read_run_rows(Store& store, int64_t run);
 /// A row that was too noisy to compare is no point of its series, and is listed beside them.
 std::vector<HistorySeries> read_history(Store& store, const HistoryQuery& query);
 
-/// A heading, a table and the changes with the two commits they lie between and what they are of,
-/// for each series.
+/// Of each series a heading, a table, and changes with their two commits and what they are of.
 Page history_page(const std::vector<HistorySeries>& all);
 /// One row per point, with the columns that tell the series apart in front; for programs.
 Table history_table(const std::vector<HistorySeries>& all);

@@ -82,8 +82,7 @@ std::map<PrGroup, std::vector<PrRow>> group_rows(const PrTables& tables) {
   return groups;
 }
 
-/// Two-sided 95 % interval of the log speed-up, from the one-sided 95 % bounds that were judged;
-/// nothing without a spread.
+/// Two-sided 95 % interval of the log speed-up, of the judgement; nothing without a spread.
 std::optional<Interval> log_interval(const PrRow& row) {
   if (!row.log_speedup || !row.verdict->latency) return std::nullopt;
   if (row.verdict->outcome == Outcome::identical) return std::nullopt;
@@ -129,8 +128,7 @@ PrGeomean geomean_of(const std::vector<PrRow>& rows) {
 
 // What the tables of a pull request are made of, from the store.
 
-/// The parameters of a key but the tokens: "op/experts=256,tokens=8,topk=8" -> "experts=256
-/// topk=8".
+/// "op/experts=256,tokens=8,topk=8" -> "experts=256 topk=8": all but the tokens.
 std::string config_of(const std::string& key) {
   const size_t slash = key.find('/');
   if (slash == std::string::npos) return "";

@@ -24,8 +24,7 @@ struct PrCase {
   Cost cost;            // of one launch
 };
 
-/// Everything the tables are made of. The sides of base and head have the same ids, which are those
-/// of `result` too.
+/// What the tables are made of. Both sides have the same ids, as `result` has.
 struct PrTables {
   RunInfo base, head;  // measured in paired rounds on one device
   Sides base_sides, head_sides;

@@ -34,8 +34,7 @@ std::vector<double> levels_of(const std::vector<const RunRow*>& row) {
   return levels;
 }
 
-/// The first run of the new level: the split of the series into two levels that leaves the
-/// least squares.
+/// The first run of the new level: two levels split there leave the least squares.
 size_t split_of(const std::vector<double>& levels) {
   const auto squares = [&](size_t first, size_t last) {
     double sum = 0, square = 0;

@@ -26,8 +26,7 @@ struct ChangedRow {
   std::string why;    // the verdict's sentence
 };
 
-/// Rows of one operator and variant that changed in the same way and in the same run; the
-/// worst first.
+/// Rows of an operator's variant that changed in one way in one run; the worst first.
 struct ChangeGroup {
   ChangeKind kind = ChangeKind::slower;
   std::string op, variant;
@@ -68,8 +67,7 @@ Page what_changed_page(const WhatChanged& changed, const std::string& address);
 /// A row for each row that changed; for csv and json.
 Table what_changed_table(const WhatChanged& changed);
 
-/// "https://github.com/o/r" of git's "git@github.com:o/r.git"; empty for what is no address of
-/// the web.
+/// "https://github.com/o/r" of "git@github.com:o/r.git"; empty for what is no web address.
 std::string web_address(const std::string& remote);
 
 }  // namespace moegate

@@ -50,8 +50,7 @@ class SharedArrays {
  public:
   /// The number of an array, or a short one itself.
   std::string share(std::string array);
-  /// The number of the array that `make` returns. It is called once for each `owner`, whose address
-  /// stays that array's own.
+  /// Of the array that `make` returns, which is called once for an `owner`, whose address stays.
   template <class Make>
   std::string share_of(const void* owner, const Make& make) {
     auto at = of_owner_.find(owner);

@@ -162,8 +162,7 @@ bool all_passed(const SiteRun& run) {
   });
 }
 
-/// Which reports a night shows. Of a year's nights nearly all passed: their verdicts, most of what
-/// a store has, are not read to find none.
+/// A night's reports. Nearly all nights passed: their verdicts are not read to find nothing.
 const char* list_of(const SiteRun& run, bool whole) {
   if (!run.judged()) return "run";
   if (whole) return "night";

@@ -48,8 +48,7 @@ struct SiteData {
   std::vector<SiteRow> rows;
 };
 
-/// The complete runs that measured and began at `since` or later. Points are of runs that are no
-/// side of an A/B.
+/// Complete runs that measured, begun at `since` or later. Sides of A/Bs have no points.
 SiteData read_site(Store& store, const std::string& since);
 
 /// Half of the 95 % interval of a point's mean logarithm; NaN: one process has none.

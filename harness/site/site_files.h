@@ -20,8 +20,7 @@ namespace moegate {
 std::filesystem::path chart_of(const std::filesystem::path& sql);
 bool has_chart(const std::filesystem::path& sql);
 
-/// Draws a chart of a table with node. Throws Error(environment) without node or Vega, Error(usage)
-/// naming the chart when it cannot be drawn.
+/// Throws Error(environment) without node or Vega, Error(usage) for a chart that cannot be drawn.
 std::string chart_svg(const std::filesystem::path& chart, const std::string& title,
                       const Table& table);
 
@@ -35,8 +34,7 @@ void write_site(const std::filesystem::path& folder, const std::vector<SitePage>
 
 // A verdict as one file for a browser: the page of gate_report.h, with charts and every row.
 
-/// The sentence and what gate_page() says, then the sorted changes with their bounds, before
-/// against now, and all rows.
+/// gate_page(), then sorted changes with bounds, levels before against now, and all rows.
 std::string verdict_html(const GateReport& report);
 
 }  // namespace moegate

@@ -46,8 +46,7 @@ std::string report_page(const std::string& report, int64_t run);
 std::string name_of(const SiteRun& run);
 std::string minute_of(const std::string& started);
 
-/// The reports that a page shows: those that reports/pages/pages.json names for it. Throws
-/// Error(usage) for a file that is none.
+/// As reports/pages/pages.json names them. Throws Error(usage) for a file that is none.
 std::vector<std::string> reports_of(const std::string& page);
 
 /// A chart of reports/pages/.
