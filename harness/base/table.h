@@ -47,10 +47,14 @@ struct Table {
   /// stand above their rows, any other column goes. Empty: see render_text().
   std::vector<std::string> keep = {};
 
-  /// Adds a row of texts, numbers and cells.
+  /// A row of texts, numbers and cells.
+  template <class... Values>
+  static std::vector<Cell> row(const Values&... values) {
+    return {cell(values)...};
+  }
   template <class... Values>
   void add(const Values&... values) {
-    rows.push_back({cell(values)...});
+    rows.push_back(row(values...));
   }
   /// A number as it is printed: number("{:.2f}", 1.5).
   template <class... Args>

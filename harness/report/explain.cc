@@ -208,11 +208,8 @@ Table cause_table(const std::vector<CausedRow>& rows) {
   Table table{
       {"case", "variant", "effect", "kind", "cause", "number", "base", "head", "unit", "change"}};
   for (const CausedRow& row : rows) {
-    const std::vector<Table::Cell> first = {{row.key},
-                                            {row.variant},
-                                            {fmt::format("{:.5g}", row.effect), true},
-                                            {name_of(row.cause.kind)},
-                                            {row.cause.sentence}};
+    const auto first = Table::row(row.key, row.variant, Table::number("{:.5g}", row.effect),
+                                  name_of(row.cause.kind), row.cause.sentence);
     if (row.cause.numbers.empty()) {
       table.rows.push_back(first);
       table.rows.back().resize(table.columns.size());

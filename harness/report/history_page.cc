@@ -44,19 +44,15 @@ std::vector<Table::Cell> cells_of(const HistorySeries& series, const HistoryPoin
   const auto change = change_at(series, p.run);
   const bool spread = p.level.n > 1;
   const auto step = [&](const ChangePoint& c) { return written(c.after - c.before); };
-  return {{p.started},
-          Table::cell(p.run),
-          {p.label},
-          {short_uuid(p.uuid)},
-          {p.commit},
-          Table::number("{:.5g}", p.level.level()),
-          {spread ? fmt::format("{:.2f}", 100 * p.level.sd_log) : "", true},
-          Table::cell(p.level.n),
-          noisy ? Table::Cell{.text = "noisy", .tone = Tone::doubtful} : Table::Cell{"ok"},
-          {before ? code_between(before->code, p.code) : ""},
-          {before ? written(p.level.mean_log - before->level.mean_log) : "", true},
-          {change ? step(series.changes[*change]) : "", true},
-          {change ? name_of(series.steps[*change].kind) : ""}};
+  using Cell = Table::Cell;
+  return Table::row(p.started, p.run, p.label, short_uuid(p.uuid), p.commit,
+                    Table::number("{:.5g}", p.level.level()),
+                    Cell{spread ? fmt::format("{:.2f}", 100 * p.level.sd_log) : "", true},
+                    p.level.n, noisy ? Cell{.text = "noisy", .tone = Tone::doubtful} : Cell{"ok"},
+                    before ? code_between(before->code, p.code) : "",
+                    Cell{before ? written(p.level.mean_log - before->level.mean_log) : "", true},
+                    Cell{change ? step(series.changes[*change]) : "", true},
+                    change ? name_of(series.steps[*change].kind) : "");
 }
 
 std::vector<std::string> columns_of(const std::string& level) {

@@ -272,14 +272,10 @@ std::vector<Table::Cell> cells_of(const PrRow& row, const PrTables& tables, bool
   const double after = us_of(row.head);
   std::string achieved = rate_text(cost, after);
   if (name_the_unit && !achieved.empty()) achieved += is_compute_bound(cost) ? " TFLOPS" : " GB/s";
-  return {number(row.facts->tokens < 0 ? "" : fmt::format("{}", row.facts->tokens)),
-          number(us_text(us_of(row.base))),
-          number(us_text(after)),
-          speedup_cell(row),
-          number(text_of(log_interval(row))),
-          number(achieved),
-          number(ceiling_text(cost, after, tables)),
-          number(bits_text(row))};
+  const std::string tokens = row.facts->tokens < 0 ? "" : std::to_string(row.facts->tokens);
+  return Table::row(number(tokens), number(us_text(us_of(row.base))), number(us_text(after)),
+                    speedup_cell(row), number(text_of(log_interval(row))), number(achieved),
+                    number(ceiling_text(cost, after, tables)), number(bits_text(row)));
 }
 
 /// A row per case, and their geomean, which stays when rows go; none of no rows.
