@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "harness/base/environment.h"
+#include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
@@ -28,6 +29,7 @@ struct GateCommand {
   std::optional<std::string> against;  // a run
   bool resources = false;
   ResourcesCommand of_kernels;
+  std::optional<std::string> baselines, candidate, waivers;  // as typed
 };
 
 /// Whether it is one of out/artifacts, as keep_program() names them.
@@ -36,24 +38,24 @@ bool is_named_by_hash(const fs::path& program) {
   return compile_pattern("", "[0-9a-f]{32}").matches(folder);
 }
 
-Flags gate_flags(GateCommand& command, std::optional<std::string>& baselines,
-                 std::optional<std::string>& candidate, std::optional<std::string>& waivers) {
+Flags gate_flags(GateCommand& command) {
   GateRules& rules = command.rules;
   Flags flags("What to judge");
   flags.add(db_flag(command.db)).add(run_flag(command.run));
   flags.add(flag("against", command.against, "judge against this run, not against a baseline"));
   flags.add(
-      flag("baselines", baselines,
+      flag("baselines", command.baselines,
            "a baseline file, or a folder of them (default: baselines/ of the project, or here; "
            "for the tool's own kernels the tool's)"));
-  flags.add(flag("candidate", candidate)).add(flag("replay-program", command.replay_program));
+  flags.add(flag("candidate", command.candidate))
+      .add(flag("replay-program", command.replay_program));
   flags.add(flag("replay-budget", [&](const std::string& text) {
     command.replay_budget_s = parse_seconds("--replay-budget", text);
   }));
   flags.add(flag("device", device_of(rules.device), nullptr,
                  "where to replay: as cuda:1, cuda:0,1 or cuda:all (default: as the run was "
                  "measured)"));
-  flags.add(flag("waivers", waivers));
+  flags.add(flag("waivers", command.waivers));
   flags.add(module_flag(rules.kernels,
                         "the files that the run loaded with --module, for a replay; a store must "
                         "not choose what is loaded, so name them again"));
@@ -71,9 +73,8 @@ Flags gate_flags(GateCommand& command, std::optional<std::string>& baselines,
 }
 
 void check_replay_program(const std::string& program) {
-  std::error_code ignored;
   if (program.empty()) return;
-  if (!fs::is_regular_file(program, ignored) || access(program.c_str(), X_OK) != 0) {
+  if (!is_file(program) || access(program.c_str(), X_OK) != 0) {
     usage_error(
         "--replay-program {}: this is not a program; give the path of the baseline's moegate",
         program);
@@ -87,11 +88,9 @@ void check_replay_program(const std::string& program) {
 std::optional<GateCommand> read_gate(const Args& args) {
   GateCommand command;
   GateRules& rules = command.rules;
-  std::optional<std::string> baselines, candidate, waivers;
+  const std::optional<std::string>& baselines = command.baselines;
   std::set<std::string> given;
-  if (!parse("gate", gate_flags(command, baselines, candidate, waivers), args, {}, &given)) {
-    return std::nullopt;
-  }
+  if (!parse("gate", gate_flags(command), args, {}, &given)) return std::nullopt;
   if (command.resources) {
     refuse_other_flags(
         given, {"resources", "program", "class", "variant", "module", "baselines", "run", "db"},
@@ -113,10 +112,11 @@ std::optional<GateCommand> read_gate(const Args& args) {
     usage_error("--baselines {}: no such file or folder", *baselines);
   }
   check_replay_program(command.replay_program);
-  use_records(rules, baselines, waivers);
+  use_records(rules, baselines, command.waivers);
   // What stands in for a baseline that nobody blessed lies beside the night's store.
   const fs::path beside = fs::path(command.db).parent_path() / "candidate";
-  rules.baselines.candidates = candidate.value_or(fs::exists(beside, ignored) ? beside : "");
+  rules.baselines.candidates =
+      command.candidate.value_or(fs::exists(beside, ignored) ? beside : "");
   rules.limits = [limits = command.judging.limits](Backend backend) { return limits.of(backend); };
   rules.fail_on = command.judging.fail_on;
   return command;

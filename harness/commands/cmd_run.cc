@@ -36,7 +36,8 @@ namespace {
 
 struct RunCommand {
   RunOptions run;
-  int64_t resume = 0;  // the run to finish; 0: a new one
+  std::optional<std::string> resumed;  // as typed
+  int64_t resume = 0;                  // the run to finish; 0: a new one
   bool dry_run = false, profile = false, keep_artifact = false;
   std::optional<std::string> benchmark_out;
   std::optional<int64_t> like;                 // the row to repeat
@@ -144,7 +145,7 @@ int repeat_row(const RunCommand& asked) {
 
 // The command.
 
-Flags recording_flags(RunCommand& command, std::optional<std::string>& resume) {
+Flags recording_flags(RunCommand& command) {
   RunOptions& run = command.run;
   const auto tags = [&](const std::vector<std::string>& given) {
     for (const std::string& tag : given) {
@@ -158,7 +159,7 @@ Flags recording_flags(RunCommand& command, std::optional<std::string>& resume) {
   flags.add(flag("campaign",
                  [&](const std::string& id) { run.campaign = parse_campaign(id, environment); }));
   flags.add(flag("tag", po::value<std::vector<std::string>>()->notifier(tags)));
-  flags.add(flag("resume", resume));
+  flags.add(flag("resume", command.resumed));
   flags.add(flag("out", output(command.benchmark_out), nullptr,
                  "also write Google Benchmark JSON, which its compare.py reads"));
   flags.add(flag("keep-artifact", command.keep_artifact));
@@ -169,10 +170,9 @@ Flags recording_flags(RunCommand& command, std::optional<std::string>& resume) {
   return flags.add(repeating);
 }
 
-bool parse_run(const Args& args, RunCommand& command, std::optional<std::string>& resume,
-               std::set<std::string>& given) {
+bool parse_run(const Args& args, RunCommand& command, std::set<std::string>& given) {
   Flags flags = selection_flags(command.run);
-  flags.add(measuring_flags(command.run)).add(recording_flags(command, resume));
+  flags.add(measuring_flags(command.run)).add(recording_flags(command));
   return parse("run", flags, args, {}, &given);
 }
 
@@ -194,18 +194,16 @@ void follow_suite(const Args& args, const std::set<std::string>& given, RunComma
   if (all.size() > args.size()) {
     if (!given.contains("db")) all.push_back("--db=" + command.run.db);  // which was announced
     command = RunCommand{};
-    std::optional<std::string> resume;
     std::set<std::string> seen;
-    parse_run(all, command, resume, seen);
+    parse_run(all, command, seen);
   }
   end_with(recipe, command);
 }
 
 std::optional<RunCommand> read_run(const Args& args) {
   RunCommand command;
-  std::optional<std::string> resume;
   std::set<std::string> given;
-  if (!parse_run(args, command, resume, given)) return std::nullopt;
+  if (!parse_run(args, command, given)) return std::nullopt;
   RunOptions& run = command.run;
   if (command.like) {
     refuse_other_flags(
@@ -215,10 +213,10 @@ std::optional<RunCommand> read_run(const Args& args) {
     return command;
   }
   if (!command.under.empty()) usage_error("--under {} needs --like ROW", command.under);
-  if (resume) {
+  if (command.resumed) {
     refuse_beside_resume(given, {"db", "out", "keep-artifact", "module"});
     Store store = Store::open(run.db, Store::Mode::read);
-    command.resume = store.find_resumable(*resume);
+    command.resume = store.find_resumable(*command.resumed);
     RunOptions stored;
     stored.from_json(store.run_info(command.resume).options);
     use_named_kernels(stored, run.worker.modules, fmt::format("run {}", command.resume));

@@ -129,10 +129,9 @@ Project parse_project(const std::string& text, const fs::path& file) {
 }
 
 Project find_project(const fs::path& folder) {
-  std::error_code ignored;
   for (fs::path at = fs::weakly_canonical(folder);; at = at.parent_path()) {
     const fs::path file = at / kProjectFile;
-    if (fs::is_regular_file(file, ignored)) return parse_project(read_file(file), file);
+    if (is_file(file)) return parse_project(read_file(file), file);
     if (at == at.parent_path()) return {{}, folder, {}};
   }
 }
