@@ -82,11 +82,6 @@ void refuse_unfit_rows(const Baseline& baseline, const fs::path& path) {
 /// Of a run that was cut: a single process says nothing of a row's spread.
 constexpr int kFewestOfCut = 2;
 
-/// A store that was started anew counts its runs from 1 again, so the time is part of the name.
-std::string name_in_candidate(const RunInfo& run) {
-  return fmt::format("run{}@{}", run.id, run.started);
-}
-
 /// Why the run may not become what later ones are judged against; empty when it may.
 std::string unfit(const RunInfo& run, const std::string& suite, const Sides& sides, bool cut) {
   if (run.status != "complete" && !cut) return fmt::format("the run is {}", run.status);
@@ -214,7 +209,8 @@ Expectation expect_candidate(Baseline candidate, const fs::path& path, const Run
   } else {
     refuse_other(candidate, path, run, suite);
   }
-  const std::string own = name_in_candidate(run);
+  // A store that was started anew counts its runs from 1 again, so the time is part of the name.
+  const std::string own = fmt::format("run{}@{}", run.id, run.started);
   Baseline others = candidate;
   std::erase_if(others.rows, [&](const auto& row) { return row.second.by == own; });
 

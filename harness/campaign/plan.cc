@@ -86,11 +86,6 @@ double tolerance_of(const Hello& hello, const std::string& op, const std::string
   return at == hello.variants.end() ? 1 : at->leeway.factor;
 }
 
-std::string yardstick_of(const Hello& hello, const std::string& op) {
-  const auto at = std::ranges::find(hello.operators, op, &OpDescription::name);
-  return at == hello.operators.end() ? "" : at->yardstick;
-}
-
 /// A pattern without the marks of exactly().
 std::string plain_name(std::string pattern) {
   std::erase_if(pattern, [](char c) { return c == '^' || c == '$' || c == '\\'; });
@@ -269,10 +264,12 @@ Plan one_per_tolerance(Plan plan, Worker& worker) {
   }
   const std::vector<CaseAnswer> answers = ask(worker, questions);
   for (size_t i = 0; i < plan.cases.size(); ++i) {
-    const std::string yardstick = yardstick_of(plan.hello, plan.cases[i].spec.op);
+    const auto op =
+        std::ranges::find(plan.hello.operators, plan.cases[i].spec.op, &OpDescription::name);
     auto& variants = plan.cases[i].variants;
-    std::stable_partition(variants.begin(), variants.end(),
-                          [&](const std::string& name) { return name == yardstick; });
+    std::stable_partition(variants.begin(), variants.end(), [&](const std::string& name) {
+      return op != plan.hello.operators.end() && name == op->yardstick;
+    });
     std::set<double> factors;
     std::erase_if(variants, [&](const std::string& name) {
       return answers.at(i).unsupported.contains(name) ||

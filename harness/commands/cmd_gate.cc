@@ -3,7 +3,6 @@
 // of kernels.
 #include <unistd.h>
 
-#include "harness/base/environment.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/commands/cli.h"

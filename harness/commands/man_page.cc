@@ -29,13 +29,9 @@ std::string in_bold(const std::string& text) {
   return "\\fB" + roff_escaped(text) + "\\fR";
 }
 
-std::string in_italic(const std::string& text) {
-  return "\\fI" + roff_escaped(text) + "\\fR";
-}
-
 std::string flag_entry(const Flag& flag) {
   std::string name = in_bold(fmt::format("--{}", flag.text.name));
-  if (*flag.text.value != 0) name += " " + in_italic(flag.text.value);
+  if (*flag.text.value != 0) name += " \\fI" + roff_escaped(flag.text.value) + "\\fR";
   std::string about = flag.text.about;
   const std::string unset = flag.if_unset();
   if (!unset.empty()) about += fmt::format("{}(default: {})", about.empty() ? "" : " ", unset);

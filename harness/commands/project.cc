@@ -59,16 +59,12 @@ fs::path shown(const fs::path& path) {
   return below ? near.lexically_normal() : path;
 }
 
-std::string absolute(const fs::path& root, const std::string& path) {
-  return (root / path).lexically_normal().string();
-}
-
 std::string value_of(const ProjectKey& key, const fs::path& root, const std::string& text) {
   const bool in_folder = text.find('/') != std::string::npos;
   const bool is_path = key.form == Form::path || key.form == Form::paths ||
                        (key.form == Form::command && in_folder) ||
                        (key.form == Form::suites && (in_folder || text.ends_with(".suite")));
-  return is_path ? absolute(root, text) : text;
+  return is_path ? (root / text).lexically_normal().string() : text;
 }
 
 /// Adds what one line says.

@@ -18,11 +18,6 @@
 namespace moegate {
 namespace {
 
-/// What is judged.
-std::vector<std::string> suites_of(const NightOptions& options) {
-  return options.suites.empty() ? default_suites(options.backend) : options.suites;
-}
-
 bool judges_own_kernels(const NightOptions& options) {
   return options.kernels.empty();
 }
@@ -31,18 +26,12 @@ bool judges_own_kernels(const NightOptions& options) {
 /// a smaller one for that, `test`; null: what is judged.
 RunOptions options_of(const NightOptions& options, const char* test) {
   RunOptions run;
-  run.suites = suites_of(options);
+  run.suites = options.suites.empty() ? default_suites(options.backend) : options.suites;
   if (test && judges_own_kernels(options)) run.suites = {test};
   run.worker.device = options.device;
   run.worker.modules = options.kernels;
   run.db = options.db();
   return run;
-}
-
-std::string command_of(const RunOptions& run) {
-  return fmt::format("moegate run{} --rounds {} --db {} --keep-artifact --label {}",
-                     repeating_flags(run, kSelectionGroup), run.rounds, shell_word(run.db),
-                     run.label);
 }
 
 /// How a phase ended; an Error is told and becomes its exit code.
@@ -220,7 +209,9 @@ RunOptions run_options(const NightOptions& options, const std::string& now) {
   run.label = "nightly-" + now;
   run.worker.sample_seed = options.sample_seed;
   run.invariance = 128;  // tokens: where kernels choose most of their blocks and splits
-  run.command = command_of(run);
+  run.command =
+      fmt::format("moegate run{} --rounds {} --db {} --keep-artifact --label {}",
+                  repeating_flags(run, kSelectionGroup), run.rounds, shell_word(run.db), run.label);
   return run;
 }
 

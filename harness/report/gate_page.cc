@@ -161,12 +161,6 @@ class WordFinder {
   Pattern pattern_;
 };
 
-/// Where nobody asked for a device, it may be another one than the reader thinks.
-std::string on_device(const DeviceFacts& device) {
-  return fmt::format(", on {}{}", one_line(device.name),
-                     device.backend == Backend::host ? ", the host" : "");
-}
-
 Paragraph provenance(const GateReport& report) {
   const RunInfo& run = report.run;
   const bool of_kernels = run.tags.contains(kCommitTag);
@@ -254,8 +248,10 @@ Page gate_page(const GateReport& report) {
   const bool host = report.run.device.backend == Backend::host;
   const bool ab = !report.ab.empty();  // its tables name every improvement
   Page page{{}, "verdict.json"};
-  page.add(0,
-           Paragraph{{{bold(sentence(result, report.exit)), plain(on_device(report.run.device))}}});
+  // Where nobody asked for a device, it may be another one than the reader thinks.
+  page.add(0, Paragraph{{{bold(sentence(result, report.exit)),
+                          plain(fmt::format(", on {}{}", one_line(report.run.device.name),
+                                            host ? ", the host" : ""))}}});
   if (const std::string environment = environment_sentence(result); !environment.empty())
     page.add(0, paragraph(environment));
   if (!result.changed.empty()) page.add(0, changed(result));

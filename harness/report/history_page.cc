@@ -14,11 +14,6 @@
 namespace moegate {
 namespace {
 
-std::string short_uuid(const std::string& uuid) {
-  constexpr size_t kShort = 12;  // "GPU-c869e42a"
-  return uuid.substr(0, kShort);
-}
-
 /// The place of the change at a run among the changes; nothing where there is none.
 std::optional<size_t> change_at(const HistorySeries& series, int64_t run) {
   for (size_t c = 0; c < series.changes.size(); ++c) {
@@ -27,15 +22,13 @@ std::optional<size_t> change_at(const HistorySeries& series, int64_t run) {
   return std::nullopt;
 }
 
+constexpr size_t kShortUuid = 12;  // "GPU-c869e42a"
+
 /// How a change of a logarithm is written.
 using Change = std::string (*)(double log);
 
 std::string percent_of(double log) {
   return percent(std::expm1(log));
-}
-
-std::string share_of(double log) {
-  return fmt::format("{:.4f}", std::expm1(log));
 }
 
 /// `before`: the point before that compares with it.
@@ -45,7 +38,7 @@ std::vector<Table::Cell> cells_of(const HistorySeries& series, const HistoryPoin
   const bool spread = p.level.n > 1;
   const auto step = [&](const ChangePoint& c) { return written(c.after - c.before); };
   using Cell = Table::Cell;
-  return Table::row(p.started, p.run, p.label, short_uuid(p.uuid), p.commit,
+  return Table::row(p.started, p.run, p.label, p.uuid.substr(0, kShortUuid), p.commit,
                     Table::number("{:.5g}", p.level.level()),
                     Cell{spread ? fmt::format("{:.2f}", 100 * p.level.sd_log) : "", true},
                     p.level.n, noisy ? Cell{.text = "noisy", .tone = Tone::doubtful} : Cell{"ok"},
@@ -134,8 +127,9 @@ Page history_page(const std::vector<HistorySeries>& all) {
 Table history_table(const std::vector<HistorySeries>& all) {
   Table table{{"case", "variant", "class", "timer", "flush", "protocol", "unit"}};
   for (const std::string& column : columns_of("level")) table.columns.push_back(column);
+  const Change share = [](double log) { return fmt::format("{:.4f}", std::expm1(log)); };
   for (const HistorySeries& series : all) {
-    for (auto& cells : rows_of(series, share_of)) {
+    for (auto& cells : rows_of(series, share)) {
       table.add(series.key, series.variant, series.klass, series.timer, series.flush,
                 series.protocol, unit_of(series));
       std::ranges::move(cells, std::back_inserter(table.rows.back()));

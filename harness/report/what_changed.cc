@@ -147,11 +147,6 @@ std::string link_of(const ChangeGroup& group, const std::string& address) {
              : fmt::format("{}/compare/{}...{}", address, before, after);
 }
 
-std::string trend_of(const ChangeGroup& group) {
-  constexpr double kLeastSpan = 0.05;
-  return group.trend.size() < 2 ? "" : sparkline(group.trend, kLeastSpan);
-}
-
 std::string change_of(const ChangeGroup& group) {
   return is_of_level(group.kind) ? percent(group.change) : "";
 }
@@ -295,9 +290,11 @@ Line what_changed_line(const WhatChanged& changed) {
 Table groups_table(const WhatChanged& changed) {
   Table table{{"what", "change", "rows", "operator", "variant", "since", "run", "commits", "code",
                "trend"}};
+  constexpr double kLeastSpan = 0.05;
   for (const ChangeGroup& g : changed.groups) {
     table.add(name_of(g.kind), Table::Cell{change_of(g), true}, g.rows.size(), g.op, g.variant,
-              g.after.started.substr(0, 10), g.after.id, commits_of(g), g.code, trend_of(g));
+              g.after.started.substr(0, 10), g.after.id, commits_of(g), g.code,
+              g.trend.size() < 2 ? "" : sparkline(g.trend, kLeastSpan));
   }
   return table;
 }

@@ -105,10 +105,6 @@ std::string chart_json(const char* kind, const AnyChart& chart) {
                      json_object(chart.signals, signal));
 }
 
-void append_run(std::string& out, const LevelChart::Run& run) {
-  out += json_list(std::array{run.id, run.started, run.commit}, append_string);
-}
-
 class BlockWriter {
  public:
   BlockWriter(std::string& out, SharedArrays& shared) : out_(out), shared_(shared) {}
@@ -141,6 +137,9 @@ class BlockWriter {
   }
   void operator()(const LevelChart& chart) {
     out_ += fmt::format(R"({},"unit":{},"runs":)", chart_json("y", chart), json_string(chart.unit));
+    const auto append_run = [](std::string& out, const LevelChart::Run& run) {
+      out += json_list(std::array{run.id, run.started, run.commit}, append_string);
+    };
     out_ += shared_.share_of(chart.runs.get(), [&] { return json_list(*chart.runs, append_run); });
     append_shared("at", chart, [](const Point& p) { return p.run; });
     append_shared("processes", chart, [](const Point& p) { return p.processes; });
