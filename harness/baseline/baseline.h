@@ -75,14 +75,13 @@ struct BaselineChange {
 /// anchor, which it has again when it comes back.
 Baseline settle(const Baseline& before, Baseline now, std::vector<BaselineChange>& changes);
 
-/// Which condition the two do not share, in words: "timer is 'cupti', the run's is 'event'". Empty
-/// when a level of one may replace one of the other. Two GPUs of a class differ by more than a row
-/// may creep.
+/// Which condition they do not share: "timer is 'cupti', the run's is 'event'". Empty when a level
+/// of one may replace the other's. Two GPUs of a class differ by more than a row may creep.
 std::string other_conditions(const BaselineHeader& before, const BaselineHeader& now);
 
 /// One line of baselines/blessings.tsv. `kind` is record, epoch, accept_regression, ratchet or
-/// retire; `program` is the hash of the one that measured, empty for unknown; `sha256` is that of
-/// the file as blessed, empty in lines from before it was recorded. A line ends with a hash of all
+/// retire; `program` is the hash of the one that measured, empty for unknown; `sha256` is the
+/// blessed file's, empty in lines from before it was recorded. A line ends with a hash of all
 /// before it.
 struct Blessing {
   std::string id, date, kind, author, klass, suite, run, git_sha, reason, program, sha256;
@@ -107,9 +106,8 @@ std::string blessing_kind(const Baseline& before, const Baseline& now, const std
 std::string next_blessing(const std::filesystem::path& ledger);
 void append_blessing(const std::filesystem::path& ledger, const Blessing& blessing);
 
-// How a file of a device class and its line in the ledger change together, or not at all:
-// whatever kills the process, or fills the disk, in whatever moment, and with other blessings at
-// the same time.
+// How a file of a device class and its line in the ledger change together, or not at all: whatever
+// kills the process or fills the disk in whatever moment, and with other blessings meanwhile.
 
 /// While it lives, no other process blesses in the ledger's folder. What a blessing that was killed
 /// had stated in the ledger is then in place, and what it had not is removed. Throws Error(usage).

@@ -25,9 +25,8 @@ struct BlessOptions {
 
 /// Writes the baseline file of every suite of the run and the ledger; returns what changed, for
 /// people. Throws Error(usage), and changes nothing, for an empty reason, a dirty or partial run, a
-/// result that is no example to follow (wrong, crashed, timeout, bad_timer), a measured row that is
-/// too noisy for a baseline, other conditions than the present baseline's, and creep beyond the
-/// limits, naming them.
+/// result that is no example (wrong, crashed, timeout, bad_timer), a row that is too noisy for a
+/// baseline, other conditions than the present baseline's, and creep beyond the limits.
 std::string bless(const RunInfo& run, const Sides& sides, const BlessOptions& options);
 /// Why bless() refuses this run whatever is accepted; empty where it may take it.
 std::string why_unfit(const RunInfo& run, const Sides& sides);
@@ -42,9 +41,10 @@ constexpr const char* kResources = "resources";
 /// state; Error(no_baseline) where there is none.
 ResourceFile blessed_resources(const std::filesystem::path& baselines, const std::string& klass);
 
-/// Writes CLASS/resources.tsv and the ledger; returns what changed, for people. `blessing` says who,
-/// why, with launches of which runs, and of which program; the rest of the line is made here. Throws
-/// Error(usage), and changes nothing, for an empty reason and a file that the ledger does not state.
+/// Writes CLASS/resources.tsv and the ledger; returns what changed, for people. `blessing` says
+/// who, why, with launches of which runs, and of which program; the rest of the line is made here.
+/// Throws Error(usage), and changes nothing, for an empty reason and a file that the ledger does
+/// not state.
 std::string bless_resources(const ResourceFile& now, const std::vector<ResourceChange>& changes,
                             const std::filesystem::path& baselines, Blessing blessing);
 

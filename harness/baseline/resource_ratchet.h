@@ -102,9 +102,8 @@ struct ResourceVerdict {
 };
 
 /// Worse is Exit::latency; else whatever else changed is Exit::coverage, since the file then lacks
-/// what the program has. Where another compiler made the program, what changed may be the
-/// compiler's: Exit::inconclusive. `known_compiler` is the file's; `path` and `judged` ("2
-/// kernels") are for the text.
+/// what the program has. Of another compiler than the file's, `known_compiler`, what changed may be
+/// the compiler's: Exit::inconclusive. `path` and `judged` ("2 kernels") are for the text.
 ResourceVerdict verdict_of(std::vector<ResourceChange> changes, const std::string& known_compiler,
                            const std::string& compiler, const std::string& judged,
                            const std::filesystem::path& path);

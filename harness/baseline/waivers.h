@@ -41,8 +41,7 @@ std::vector<Waiver> read_waivers(const std::filesystem::path& path);
 /// A failing row whose failures are all within waivers of `klass` becomes Outcome::waived; a wrong
 /// output never does. Problems (Exit::waiver): a waiver that expired or matches more than max_cases
 /// rows, or of a full run more than 2 %, which waives nothing, and more than 2 % of a suite's rows
-/// waived (one always may be). Notes: every waiver used, and, in a `full` run, every one that no
-/// failing row needed.
+/// waived (one always may be). Notes: waivers used, and in a `full` run those that no row needed.
 void apply_waivers(GateResult& result, const std::vector<Waiver>& waivers, const std::string& klass,
                    std::chrono::sys_days day, bool full);
 

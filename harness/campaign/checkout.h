@@ -43,9 +43,8 @@ std::pair<Checkout, Checkout> check_out(const std::string& root, const NamedComm
                                         const NamedCommit& head, const std::string& build);
 
 /// Of the files that both sides' processes loaded or read, one that is not what its side's commit
-/// says: of the other's checkout or home, of the repository's working tree where the side has one
-/// of its own, or one outside of both that a build wrote. In a sentence with its remedy; empty
-/// where there is none.
+/// says: of the other's checkout or home, of the working tree where the side has its own, or one
+/// outside of both that a build wrote. In a sentence with its remedy; empty: there is none.
 std::string foreign_file_loaded(const std::pair<Checkout, Checkout>& sides, const Loads& base,
                                 const Loads& head);
 
@@ -54,9 +53,8 @@ void keep_added_files(const Checkout& checkout);
 
 // Whether the files of a folder are those that were left there, without reading them.
 
-/// The files below a folder, a line each: size, time of the last change in nanoseconds
-/// (which, unlike that of the content, nobody can set), and path. Without what git and Python
-/// keep for themselves.
+/// The files below a folder, a line each: size, time of the last change in nanoseconds (of the
+/// inode: nobody can set it), and path. Without what git and Python keep for themselves.
 std::string list_files(const std::filesystem::path& folder);
 
 /// A path that only one of two lists has, or that changed between them; empty: they are the same.

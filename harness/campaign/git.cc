@@ -23,8 +23,7 @@ constexpr const char* kLeftByRuns[] = {"*.sqlite", "*.sqlite[.-]*", "/out/", "__
 
 /// A repository's commit names one of its submodule, and cannot hold what is uncommitted there.
 void refuse_dirty_submodules(const std::string& root) {
-  // "1 XY SCMU …" with C, M, U where its commit, tracked files, untracked files changed; the path
-  // comes last.
+  // "1 XY SCMU … PATH" with C, M, U where its commit, tracked files, untracked files changed.
   std::istringstream lines(
       git_output(root, {"-c", "core.quotePath=false", "status", "--porcelain=v2",
                         "--ignore-submodules=none", "--no-renames"}));

@@ -34,10 +34,9 @@ std::string checkout_around(const std::string& folder);
 /// The hash of a commit, branch or tag. Throws Error(usage) naming the flag that gave it.
 std::string commit_of(const std::string& root, const char* flag, const std::string& name);
 
-/// A commit object of the working tree as it is, HEAD where nothing was changed: the same
-/// content is the same commit, so that it is built once. No branch and no index of the user's is
-/// touched; `index` is a path for one of its own. Throws Error(usage) where a submodule has
-/// uncommitted changes.
+/// A commit object of the working tree as it is, HEAD where nothing was changed: the same content
+/// is the same commit, and built once. No branch or index of the user's is touched; `index` is a
+/// path for its own. Throws Error(usage) where a submodule has uncommitted changes.
 std::string commit_of_tree(const std::string& root, const std::string& index);
 
 /// The repository that a file is in and what is checked out there, as tags of a run: repository,

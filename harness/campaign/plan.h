@@ -44,8 +44,7 @@ int shard_of(const Case& c, int shards);
 /// Those of --shard.
 std::vector<PlannedCase> part_of(std::vector<PlannedCase> planned, const RunOptions& options);
 /// Which of load_cases() and of a program's variants run: kernel and shard applied. Throws
-/// Error(coverage) when nothing is left, naming what matched nothing; but a campaign's shard may
-/// be empty.
+/// Error(coverage) naming what matched nothing; but a campaign's shard may be empty.
 Plan select_rows(const RunOptions& options, std::vector<Case> cases, const Hello& hello);
 /// Has the worker look at the planned cases once more, as they are on its device (block = tuned).
 /// Throws Error(usage) for the first that cannot be there.

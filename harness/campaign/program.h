@@ -54,9 +54,8 @@ std::string program_hash(const std::string& path);
 std::string program_hash(const std::string& path, const KernelFiles& kernels);
 
 /// Copies the program that measures (own_program()), the shared libraries that were installed with
-/// it and kernels from elsewhere (program.h, with python/ of the tool) to FOLDER/<content hash>/,
-/// once; returns the path of the copy, which can be replayed later. Throws Error(usage) when the
-/// folder cannot be written.
+/// it and kernels from elsewhere (with python/ of the tool) to FOLDER/<content hash>/, once;
+/// returns the path of the copy, for later replays. Throws Error(usage) where it cannot be written.
 std::string keep_program(const std::string& folder, const KernelFiles& kernels = {});
 
 /// Loads the kernels that were kept with a program, in a worker of it, unless an earlier call did.

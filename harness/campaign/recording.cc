@@ -362,8 +362,7 @@ Result Recording::ask(const Row& row, CaseData& data) {
 
 /// A process that dies while one row runs may die of another that ran there before (an alarm, a
 /// thread, memory that it spoilt). A row that crashes in some processes looks the same, so the
-/// crash is the row's own unless it is shown each time that alone the row lives and behind the
-/// other it dies.
+/// crash is its own unless each time it lives alone and dies behind the other.
 Result Recording::ask_again(const Row& row, Result died, CaseData& data, Progress& progress) {
   constexpr int kTimes = 3;
   const Ran before = *at_[row.lane].before;

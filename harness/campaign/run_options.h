@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The options of a run, and their table. A row spells an option once: its flag, its key in the
-// stored JSON, its member. With the worker's rows (worker/worker.h) it is all that a run can be
-// told.
-// Then what --shard and --campaign say, also in a job array, and the commands that repeat a run or
-// a row.
+// stored JSON, its member. With the worker's (worker/worker.h) it is all that a run can be told.
+// Then what --shard and --campaign say, and the commands that repeat a run or a row.
 #pragma once
 
 #include <cstdint>
@@ -117,9 +115,8 @@ std::vector<std::string> parse_list(const std::string& flag, const std::string& 
 
 // What --device says.
 
-/// One by one: "cuda:0,1" and "cuda:0,cuda:1" are {"cuda:0", "cuda:1"}, "host" is {"host"}. Throws
-/// Error(usage) for a list that names a GPU twice, or what is no numbered GPU. Whether they are
-/// there is the workers' to say.
+/// "cuda:0,1" and "cuda:0,cuda:1" are {"cuda:0", "cuda:1"}, "host" is {"host"}, be they there or
+/// not. Throws Error(usage) for a list that names a GPU twice, or what is no numbered GPU.
 std::vector<std::string> devices_of(const std::string& spec);
 
 /// As short as it can be typed: "cuda:0,1".
@@ -164,8 +161,7 @@ std::string nsys_command(const RunOptions& options, const std::string& report);
 
 /// What has Nsight Compute look at the kernels of these launches, and at no others, into
 /// `report`.ncu-rep: every counter it has, at the clock that the GPU runs at. It replays each
-/// kernel by itself, with cold caches unless `cache` is warm, so that of a chain the second kernel
-/// is cold, too.
+/// kernel by itself, with cold caches unless `cache` is warm, also the second of a chain.
 std::string ncu_command(const RunOptions& options, Cache cache, const std::string& report);
 
 }  // namespace moegate

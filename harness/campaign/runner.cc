@@ -57,9 +57,8 @@ void use_named_kernels(RunOptions& stored, const std::vector<std::string>& named
 }
 
 std::string time_text(const TimePlan& plan) {
-  // Verifying, building the inputs and starting the process take about as long as sampling may, and
-  // a quarter of a second where that is next to nothing: smoke takes 0.2 to 0.4 s a result on two
-  // cores with 20 ms to sample.
+  // Verifying, building inputs and starting the process take about as long as sampling may, and
+  // 0.25 s at least: smoke takes 0.2 to 0.4 s a result on two cores with 20 ms to sample.
   const double verify_s = std::max(plan.budget_s, 0.25);
   const bool known = plan.seconds_each > 0;
   const double each = known ? plan.seconds_each : plan.budget_s + verify_s;

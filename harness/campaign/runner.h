@@ -45,8 +45,7 @@ Tally run_suites(const RunOptions& options, int64_t resume, WorkerSource& source
                  const KnownOf& known = {});
 
 /// Replaces the kernels from elsewhere that a stored run names by those that a user names: they are
-/// code, and a store may be anybody's. Throws Error(usage) unless there are as many, saying how to
-/// name them.
+/// code, and a store may be anybody's. Throws Error(usage) unless there are as many.
 void use_named_kernels(RunOptions& stored, const std::vector<std::string>& named,
                        const std::string& whose);
 

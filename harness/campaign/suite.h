@@ -18,9 +18,8 @@ using Axes = std::map<std::string, std::vector<std::string>>;
 /// .suite) and calls `add` with each case of the product of its axes, section by section, first
 /// axis slowest, as often as it is written. Which operators there are, and their parameters,
 /// `operators` says. Throws Error(usage) naming file, section and parameter for: an unreadable
-/// file, a malformed line, a section without op, an unknown operator, a parameter the operator
-/// does not have, a missing one, a value list that is empty, an axis no case has, a repeated
-/// section or key.
+/// file, a malformed line, a section without op, an unknown operator, a parameter that it does not
+/// have, a missing one, an empty value list, an axis no case has, a repeated section or key.
 void for_each_case(const std::string& name, const Axes& axes,
                    const std::vector<OpDescription>& operators,
                    const std::function<void(Case)>& add);

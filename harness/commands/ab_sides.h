@@ -11,9 +11,8 @@
 
 namespace moegate {
 
-/// Reads "python=PATH", "program=PATH", "module=FILE", "variant=V", "label=L", a variable of the
-/// environment ("NAME=TEXT"; "NAME=": without it), or a commit. `name`: "base" or "head". Throws
-/// Error(usage).
+/// Reads "python=PATH", "program=PATH", "module=FILE", "variant=V", "label=L", a variable
+/// ("NAME=TEXT"; "NAME=": without it), or a commit. `name`: base or head. Throws Error(usage).
 void read_side(const char* name, const std::vector<std::string>& words, AbSide& side,
                std::string& commit);
 

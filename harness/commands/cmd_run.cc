@@ -46,8 +46,7 @@ struct RunCommand {
 };
 
 // One stored row once more: same case, variant, seed and conditions; or how one of NVIDIA's
-// profilers records it. Its kernels from elsewhere are named once more, since a store may be
-// anybody's.
+// profilers records it. Kernels from elsewhere are named again: a store may be anybody's.
 
 struct Row {
   std::string suite, key, variant, backend, device;
@@ -112,9 +111,8 @@ std::string recording_command(const Row& row, int64_t id, bool compute) {
   return compute ? ncu_command(row.options, row.cache, report) : nsys_command(row.options, report);
 }
 
-/// Prints the command and runs it, which adds a run to the store that is never its latest. Returns
-/// the exit code. Throws Error(usage) for a row that the store does not have or this program
-/// cannot repeat.
+/// Prints the command and runs it, which adds a run that is never the store's latest. Throws
+/// Error(usage) for a row that the store does not have or this program cannot repeat.
 int repeat_row(const RunCommand& asked) {
   const int64_t id = *asked.like;
   const std::string& db = asked.run.db;

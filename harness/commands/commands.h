@@ -26,9 +26,8 @@ int cmd_tune(const std::vector<std::string>& args);
 int cmd_new(const std::vector<std::string>& args);
 int cmd_selftest(const std::vector<std::string>& args);
 
-/// For shells, not for people: prints what could stand in the place of the last of `words`, a line
-/// each, or the line ":files" for names of files. `words` are those of the command line behind the
-/// program, up to the cursor.
+/// For shells, not for people: prints what could stand in place of the last of `words`, a line
+/// each, or ":files" for names of files. `words` are those behind the program, up to the cursor.
 int cmd_complete(const std::vector<std::string>& words);
 /// For `cmake --install`: prints the man page. `man table`: README.md's table of verbs and flags.
 int cmd_man(const std::vector<std::string>& args);

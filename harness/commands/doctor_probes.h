@@ -12,9 +12,8 @@
 
 namespace moegate {
 
-/// Starts a worker for each kind of profiler, one after the other, and says whether it came up: the
-/// profilers of CUPTI share no process with its timer. Call it before this process opens
-/// the device.
+/// Whether a worker for each kind of profiler comes up, one after the other: CUPTI's share no
+/// process with its timer. Call it before this process opens the device.
 std::vector<Probe> probe_profilers(const std::string& device, WorkerSource& source);
 
 /// The Python that would load a file of kernels.

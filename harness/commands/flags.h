@@ -31,9 +31,8 @@ Flag label_flag(std::string& label);
 Flag format_flag(Format& format, const char* about = nullptr);
 /// `shown`: what help calls the default.
 Flag sample_seed_flag(uint64_t& seed, const std::string& shown);
-/// One device, or several GPUs of this host: "all" and "cuda:all" become those that are visible, a
-/// list its shortest spelling. Throws Error(usage) as devices_of() does, Error(environment) for all
-/// of none.
+/// A device or several GPUs of this host: "all" and "cuda:all" become those visible, a list its
+/// shortest spelling. Throws Error(usage) as devices_of() does, Error(environment) for all of none.
 Flag device_flag(std::string& device);
 /// Of a device that may be left out.
 std::function<void(const std::string&)> device_of(std::string& device);

@@ -57,9 +57,8 @@ struct OpSample {
 /// Why an operator does not take a case; empty where it does.
 std::string refusal_by(const OpEntry& op, const Case& c);
 
-/// Builds a problem of the operator on the host, from the case of the suite whose parameters differ
-/// most, so that a shape tells which they are. Throws Error(usage) for an unknown operator and a
-/// suite that has no case of it.
+/// Builds a problem on the host, of the suite's case whose parameters differ most, so that a shape
+/// tells which they are. Throws Error(usage) for an unknown operator and a suite without it.
 OpSample sample_of(const Registry& registry, const std::string& op, const std::string& suite,
                    Backend backend);
 

@@ -57,10 +57,9 @@ struct PreparedAb {
   Changes changes;
 };
 
-/// Starts a worker of each side and plans. No store is needed for it, so that a bad suite leaves
-/// none behind. Both sides get the cases that the head's operators describe, those that only the
-/// base has included. Draws run.order_seed where it is 0. Throws Error(usage, coverage,
-/// environment, interrupted).
+/// Starts a worker of each side and plans, without a store: a bad suite leaves none behind. Both
+/// sides get the cases that the head's operators describe, and those of the base alone. Draws
+/// run.order_seed where it is 0. Throws Error(usage, coverage, environment, interrupted).
 PreparedAb prepare_ab(AbOptions options, WorkerSource& source);
 
 /// Limits are those of the device's backend. Throws Error(usage, coverage, environment).

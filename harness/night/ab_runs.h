@@ -24,9 +24,8 @@ class AbRuns {
         head_(store, std::move(head)) {}
 
   bool is_pair() const { return !options_.base.variant.empty(); }
-  /// Rows of either side, as they are shown. A pair of variants is compared where there are both:
-  /// operators that share a suite may share one of the names. Throws Error(coverage) where no case
-  /// has both.
+  /// Rows of either side, as they are shown; of a pair of variants where there are both: operators
+  /// of a suite may share one of the names. Throws Error(coverage) where no case has both.
   std::set<RowName> rows() const;
   /// With its suite.
   CaseId id_of(const RowName& row) const;

@@ -22,8 +22,8 @@ bool judges_own_kernels(const NightOptions& options) {
   return options.kernels.empty();
 }
 
-/// Of any phase. Kernels from elsewhere are tested by the suites that are judged; the tool's own have
-/// a smaller one for that, `test`; null: what is judged.
+/// Of any phase. Kernels from elsewhere are tested by the suites that are judged; the tool's own
+/// have a smaller one for that, `test`; null: what is judged.
 RunOptions options_of(const NightOptions& options, const char* test) {
   RunOptions run;
   run.suites = options.suites.empty() ? default_suites(options.backend) : options.suites;
@@ -72,9 +72,8 @@ std::string left_unchecked(const char* what, const Tally& tally) {
                      tally.left_out.size(), tally.left_out.size() + done, one.key, one.variant);
 }
 
-/// The correctness suite, or, of kernels from elsewhere, the suites that are judged: only those
-/// have cases of their operators. A tolerance that accepts outputs spoilt on purpose says nothing
-/// about the others.
+/// The correctness suite; of kernels from elsewhere those judged, which alone have their cases. A
+/// tolerance that accepts outputs spoilt on purpose says nothing about the others.
 void verify(const NightOptions& options, const NightCalls& calls, const Hours& hours,
             WorkerSource& source, Night& night, std::string& klass) {
   const auto check = [&](RunOptions run, const Deadline& deadline, const char* what,

@@ -47,8 +47,8 @@ constexpr double kWhySeconds = 120;
 /// Sets CaseVerdict::cause of the rows that were compared and that `mode` asks about. On a GPU the
 /// rows are counted by one process of the base and then one of the head, the worst first, as many
 /// as there is time for; these runs are stored (kWhyTag). Where nothing can be counted a note says
-/// why, and causes come from what was measured. A note also tells of rows that nothing compared.
-/// Throws Error(store).
+/// why, and causes come from times. A note tells of rows that nothing compared. Throws
+/// Error(store).
 void add_causes(Store& store, const std::vector<Compared>& compared, WhyMode mode, Backend backend,
                 const Deadline& deadline, GateResult& result, WorkerSource& source);
 

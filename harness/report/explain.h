@@ -57,9 +57,8 @@ struct Explained {
 /// those of an A/B of two variants. Throws Error(usage) for a bad pattern and Error(coverage) where
 /// the runs have no row in common that matches. Rows are judged as the store has them from a
 /// verdict of these two runs (ab's, whose rounds are paired, before compare's); else as compare
-/// would judge them, where equal is what no replay would look at again: so that no row depends on
-/// which others are asked about. A row whose latency is not judged has the effect of its levels, 0
-/// where a side has none.
+/// would judge them, where equal is what no replay would look at again: no row depends on which
+/// others are asked about. Where latency is not judged, the effect is that of the levels, or 0.
 Explained explain_runs(Store& store, const ExplainQuery& query);
 
 /// A sentence per row, the numbers of the first ten, and the commands.

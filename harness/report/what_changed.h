@@ -46,9 +46,8 @@ struct WhatChanged {
   std::vector<ChangeGroup> groups;  // in the order of ChangeKind; then by size
 };
 
-/// The runs that compare with `head` (device, timer, flush, protocol, suites, and the selection of
-/// their rows), are whole, and began at `since` or later, with the last one before them; by start.
-/// `head` is the last one.
+/// The whole runs that compare with `head` (device, timer, flush, protocol, suites, selection) and
+/// began at `since` or later, with the last one before them; by start, up to `head`.
 std::vector<int64_t> comparable_runs(Store& store, int64_t head, const std::string& since);
 
 /// The last run that others compare with, because someone's own of a few rows may be later; where

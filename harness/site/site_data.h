@@ -61,9 +61,8 @@ std::vector<size_t> newest_runs(const SiteData& data);
 
 /// Points of a history that are searched, the newest: the search is quadratic and more.
 constexpr size_t kSearched = 60;
-/// What all searches of a site may cost, in squares of the points of a history: so many of the
-/// longest, which take about 10 s where each has two steps. Not a limit of time: of one store every
-/// machine makes the same pages.
+/// What all searches may cost, in squares of a history's points: so many of the longest, about 10 s
+/// where each has two steps. No limit of time: every machine makes the same pages of a store.
 constexpr size_t kSearchWork = 1000 * kSearched * kSearched;
 
 /// The points of a row in runs whose levels compare, in order.
