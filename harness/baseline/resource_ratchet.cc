@@ -102,12 +102,6 @@ int64_t shared_of(const ResourceRow& row) {
   return row.shape.dynamic_shared.value_or(0);
 }
 
-/// What the compiler allows, where nobody launched it.
-LaunchShape bounds_of(const KernelResources& kernel) {
-  if (kernel.max_threads == 0) return {};
-  return {kernel.max_threads, std::nullopt};
-}
-
 /// Drops shapes that say no more than another one.
 void add_rows(const KernelResources& kernel, const std::vector<LaunchShape>& shapes, int arch,
               std::vector<ResourceRow>& rows) {
@@ -293,7 +287,8 @@ std::vector<ResourceRow> in_shapes(const std::vector<KernelResources>& kernels,
     }
     const bool unknown = std::ranges::all_of(
         shapes, [](const LaunchShape& shape) { return !shape.dynamic_shared.has_value(); });
-    if (unknown) shapes = {bounds_of(kernel)};
+    if (unknown) shapes.assign(1, {});  // what the compiler allows, where nobody launched it
+    if (unknown && kernel.max_threads > 0) shapes[0].threads = kernel.max_threads;
     add_rows(kernel, shapes, arch, rows);
   }
   return rows;

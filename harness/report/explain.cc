@@ -167,12 +167,6 @@ std::string profile_command(Store& store, const RunInfo& run) {
   return fmt::format("{} --db {}", command, shell_word(store.database().path()));
 }
 
-/// What would count a run's rows: its own program, which may be another than this one.
-std::string purpose_of(const RunInfo& run) {
-  const std::string by = run.git_sha.empty() ? "its program" : "the program of " + run.git_sha;
-  return fmt::format("To count {}, with {}", describe(run), by);
-}
-
 }  // namespace
 
 std::vector<CausedRow> caused_rows(const GateResult& result) {
@@ -263,7 +257,10 @@ Explained explain_runs(Store& store, const ExplainQuery& query) {
   std::ranges::stable_sort(explained.rows, std::greater<>(), &CausedRow::effect);
   const auto add = [&](bool lacks, const RunInfo& run) {
     if (!lacks || run.device.backend == Backend::host) return;
-    explained.to_count.all.push_back({purpose_of(run), profile_command(store, run)});
+    // Its own program, which may be another than this one.
+    const std::string by = run.git_sha.empty() ? "its program" : "the program of " + run.git_sha;
+    explained.to_count.all.push_back(
+        {fmt::format("To count {}, with {}", describe(run), by), profile_command(store, run)});
   };
   add(base_lacks, explained.base);
   add(head_lacks, explained.head);

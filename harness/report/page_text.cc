@@ -15,8 +15,6 @@
 namespace moegate {
 namespace {
 
-constexpr double kLeastSpan = 0.05;  // in logs: what is less is drawn nearly flat
-
 std::string text_of(const Line& line) {
   std::string text;
   for (const Span& span : line) text += span.text;
@@ -80,6 +78,7 @@ class TextWriter {
 }  // namespace
 
 std::string level_line(const std::vector<double>& logs, const std::string& unit) {
+  constexpr double kLeastSpan = 0.05;  // what is less is drawn nearly flat
   if (logs.empty()) return "nothing";
   const auto [low, high] = std::ranges::minmax(logs);
   return fmt::format("{} {:.5g} … {:.5g} {}, newest at the right", sparkline(logs, kLeastSpan),

@@ -276,12 +276,6 @@ Page pull_requests_page(Site& site) {
   return page;
 }
 
-bool has_pull_requests(Store& store) {
-  return std::ranges::any_of(reports_of("pull-requests"), [&](const std::string& suite) {
-    return run_of_suite(store, suite) > 0;
-  });
-}
-
 /// Adds the pages of what is shown as today: operators and reports.
 void add_newest(const std::shared_ptr<Site>& site, const SiteRun& run,
                 std::vector<SitePage>& pages) {
@@ -411,7 +405,8 @@ std::vector<SitePage> site_pages(Store& store, const SiteOptions& options) {
                      [site, &run = *run, whole] { return night_page_of(*site, run, whole); }});
   }
   for (const size_t i : newest_runs(site->data)) add_newest(site, site->data.runs[i], pages);
-  if (has_pull_requests(store)) {
+  const auto has_run = [&](const std::string& suite) { return run_of_suite(store, suite) > 0; };
+  if (std::ranges::any_of(reports_of("pull-requests"), has_run)) {
     pages.push_back(
         {"pull-requests", "Pull requests", [site] { return pull_requests_page(*site); }});
   }
