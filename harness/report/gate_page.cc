@@ -24,11 +24,6 @@ Table::Cell level_cell(double level, const CaseVerdict& v, bool host) {
   return Table::number("{:.4g}{}", level, host && v.by_time ? " us" : "");
 }
 
-std::string bounds_text(const CaseVerdict& v) {
-  if (!v.latency) return "";
-  return fmt::format("{} … {}", percent(v.latency->low), percent(v.latency->high));
-}
-
 Tone tone_of(Outcome outcome) {
   using enum Outcome;
   if (outcome == improved) return Tone::good;
@@ -47,9 +42,11 @@ Table cases_table(const std::vector<const CaseVerdict*>& rows, bool host) {
                "Why"}};
   for (const CaseVerdict* v : rows) {
     const Table::Cell outcome{.text = name_of(v->outcome), .tone = tone_of(v->outcome)};
-    const Table::Cell change{v->latency ? percent(v->latency->effect) : "", true};
+    const Judgement l = v->latency.value_or(Judgement{});
+    const Table::Cell change{v->latency ? percent(l.effect) : "", true};
     table.add(outcome, short_line(v->id.key), short_line(v->id.variant),
-              level_cell(v->base, *v, host), level_cell(v->head, *v, host), change, bounds_text(*v),
+              level_cell(v->base, *v, host), level_cell(v->head, *v, host), change,
+              v->latency ? fmt::format("{} … {}", percent(l.low), percent(l.high)) : "",
               short_line((v->stage == 2 ? "replayed: " : "") + v->why));
   }
   return table;

@@ -223,12 +223,6 @@ void classify(std::vector<HistorySeries>& all, Store& store) {
   }
 }
 
-std::string classes_of(const std::map<int64_t, RunInfo>& runs) {
-  std::set<std::string> classes;
-  for (const auto& [id, run] : runs) classes.insert(run.device.klass);
-  return list_some({classes.begin(), classes.end()});
-}
-
 }  // namespace
 
 std::string code_between(const std::string& before, const std::string& after) {
@@ -279,13 +273,15 @@ std::vector<HistorySeries> read_history(Store& store, const HistoryQuery& query)
   std::vector<HistorySeries> all;
   for (const Name& name : find_names(store, query)) add_series(store, name, query.klass, runs, all);
   if (all.empty()) {
+    std::set<std::string> classes;
+    for (const auto& [id, run] : runs) classes.insert(run.device.klass);
     give_up(Exit::coverage,
             "{}: no complete run has a level for {}; complete runs of these are of the classes: {}",
             store.database().path(),
             flags_text({{"filter", query.case_pattern},
                         {"variant", query.variant_pattern},
                         {"class", query.klass}}),
-            classes_of(runs));
+            list_some({classes.begin(), classes.end()}));
   }
   std::stable_sort(all.begin(), all.end(), [](const HistorySeries& a, const HistorySeries& b) {
     return NaturalLess()(std::pair{a.key, a.variant}, std::pair{b.key, b.variant});
