@@ -15,8 +15,7 @@ int cmd_man(const std::vector<std::string>& args) {
   }
   std::vector<DescribedVerb> described;
   for (const Verb& verb : verbs()) described.push_back({&verb, flags_of(verb)});
-  fmt::print("{}",
-             table ? reference(described) : man_page(provenance().version, described));
+  fmt::print("{}", table ? reference(described) : man_page(provenance().version, described));
   return 0;
 }
 
