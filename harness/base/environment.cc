@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
-#include <string>
 #include <system_error>
 #include <utility>
 

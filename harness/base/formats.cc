@@ -5,9 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <sstream>
-#include <string_view>
 
-#include "harness/base/error.h"
 #include "harness/base/escape.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"

@@ -7,14 +7,10 @@
 #include <sha256.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/types.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdint>
 #include <cstring>
 #include <span>
-#include <vector>
 
 #include "harness/base/rng.h"
 

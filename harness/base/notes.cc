@@ -2,7 +2,6 @@
 #include "harness/base/notes.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -12,7 +12,6 @@
 
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
-#include "harness/base/terminal.h"
 #include "harness/base/text.h"
 
 namespace moegate {

@@ -13,7 +13,6 @@
 #include <cstring>
 #include <numeric>
 #include <sstream>
-#include <string_view>
 
 #include "harness/base/error.h"
 

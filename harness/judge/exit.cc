@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 
-#include "harness/base/error.h"
 #include "harness/base/notes.h"
 #include "harness/base/text.h"
 #include "harness/judge/gate.h"

@@ -5,14 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <tuple>
 
-#include "harness/base/error.h"
 #include "harness/base/stats.h"
 #include "harness/base/text.h"
 #include "harness/judge/doubts.h"
-#include "harness/judge/evidence.h"
 #include "harness/judge/look.h"
 #include "harness/judge/ratchet.h"
 #include "harness/judge/replay_rule.h"

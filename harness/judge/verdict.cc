@@ -6,7 +6,6 @@
 #include <boost/math/distributions/students_t.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "harness/base/stats.h"

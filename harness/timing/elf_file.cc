@@ -3,8 +3,6 @@
 #include "harness/timing/elf_file.h"
 
 #include <algorithm>
-#include <string_view>
-#include <vector>
 
 #include "harness/kernel/kernel.h"
 

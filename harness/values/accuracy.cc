@@ -5,10 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <string>
-#include <vector>
 
 namespace moegate {
 namespace {

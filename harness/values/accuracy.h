@@ -3,7 +3,6 @@
 // Pure functions on host arrays. Every comparison is written so that NaN fails.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <span>

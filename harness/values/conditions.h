@@ -3,9 +3,6 @@
 // name that a suite, a flag or the store spells is here.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "harness/values/case.h"
 #include "harness/values/device_facts.h"
 

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include <concepts>
-#include <limits>
 #include <stdexcept>
 #include <type_traits>
 

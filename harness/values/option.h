@@ -7,9 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <concepts>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "harness/base/error.h"

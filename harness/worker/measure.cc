@@ -11,8 +11,6 @@
 #include "harness/kernel/object_code.h"
 #include "harness/kernel/recorded_routing.h"
 #include "harness/worker/nvtx.h"
-#include "harness/worker/process_state.h"
-#include "harness/worker/summary.h"
 
 namespace moegate {
 namespace {

@@ -14,7 +14,6 @@
 #include <fstream>
 #include <iterator>
 #include <set>
-#include <string>
 
 #if defined(__x86_64__)
 #include <immintrin.h>

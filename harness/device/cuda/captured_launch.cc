@@ -7,7 +7,6 @@
 #include <cstring>
 #include <map>
 #include <type_traits>
-#include <vector>
 
 #include "harness/base/dynlib.h"
 #include "harness/device/cannot_capture.h"

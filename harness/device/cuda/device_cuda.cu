@@ -2,8 +2,6 @@
 // One CUDA GPU as a Device: memory, copies and facts. Timing is elsewhere.
 #include <cuda_runtime.h>
 
-#include <cctype>
-
 #include "harness/device/cannot_capture.h"
 #include "harness/device/cuda/captured_launch.h"
 #include "harness/device/cuda/hash_words.cuh"

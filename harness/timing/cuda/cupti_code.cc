@@ -11,7 +11,6 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <vector>
 
 #include "harness/kernel/kernel.h"
 #include "harness/timing/cuda/cupti_lib.h"
