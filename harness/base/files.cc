@@ -38,13 +38,7 @@ class File {
   File& operator=(const File&) = delete;
 
   bool write(const std::string& text) const {
-    size_t done = 0;
-    while (fd_ >= 0 && done < text.size()) {
-      const ssize_t n = ::write(fd_, text.data() + done, text.size() - done);
-      if (n < 0 && errno != EINTR) return false;
-      done += n > 0 ? static_cast<size_t>(n) : 0;
-    }
-    return fd_ >= 0;
+    return fd_ >= 0 && write_all(fd_, text.data(), text.size());
   }
   /// The whole text, and on the disk.
   bool store(const std::string& text) const { return write(text) && ::fsync(fd_) == 0; }
@@ -205,6 +199,18 @@ void write_output(const std::string& path, const std::string& text) {
 void append_to_file(const fs::path& path, const std::string& text) {
   behind_links(path);  // refuses those of other users
   if (!File(path, O_WRONLY | O_CREAT | O_APPEND).append(text)) fail(path);
+}
+
+bool write_all(int fd, const void* data, size_t bytes) noexcept {
+  const char* p = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t n = ::write(fd, p, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    p += n;
+    bytes -= static_cast<size_t>(n);
+  }
+  return true;
 }
 
 bool is_file_name(std::string_view text) {

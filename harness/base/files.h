@@ -35,6 +35,9 @@ void write_output(const std::string& path, const std::string& text);
 /// Throws Error(usage).
 void append_to_file(const std::filesystem::path& path, const std::string& text);
 
+/// Writes all bytes, however often it is interrupted. False, with errno, where it cannot.
+bool write_all(int fd, const void* data, size_t bytes) noexcept;
+
 // Names of files in a folder: which texts may be one, and one that nobody guesses.
 
 /// Whether a text may name a file in a folder, and nothing elsewhere: no '/', no control

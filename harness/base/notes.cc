@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "harness/base/escape.h"
+#include "harness/base/files.h"
 #include "harness/base/terminal.h"
 
 namespace moegate {
@@ -20,15 +21,7 @@ std::atomic<bool> given_up = false;
 }  // namespace
 
 void say_raw(const std::string& text) noexcept {
-  size_t done = 0;
-  while (!given_up && done < text.size()) {
-    const ssize_t n = ::write(STDERR_FILENO, text.data() + done, text.size() - done);
-    if (n >= 0) {
-      done += static_cast<size_t>(n);
-    } else if (errno != EINTR) {
-      given_up = true;
-    }
-  }
+  if (!given_up && !write_all(STDERR_FILENO, text.data(), text.size())) given_up = true;
 }
 
 void say_text(const std::string& text) noexcept {

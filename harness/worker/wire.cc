@@ -13,22 +13,11 @@
 
 #include "harness/base/deadline.h"
 #include "harness/base/escape.h"
+#include "harness/base/files.h"
 #include "harness/base/subprocess.h"
 
 namespace moegate {
 namespace {
-
-bool write_all(int fd, const void* data, size_t bytes) {
-  const char* p = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t n = ::write(fd, p, bytes);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    p += n;
-    bytes -= static_cast<size_t>(n);
-  }
-  return true;
-}
 
 constexpr double kRestSeconds = 60;  // for what follows the first byte of a message
 constexpr int kDeepest = 100;        // lists within lists; the parser recurses, and stacks end
