@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/base/formats.h"
 
-#include <charconv>
+#include <re2/re2.h>
+#include <boost/algorithm/string/replace.hpp>
+
 #include <cstring>
 #include <filesystem>
 #include <sstream>
@@ -13,37 +15,25 @@
 namespace moegate {
 namespace {
 
-bool only_of(const std::string& text, const std::string& extra) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           extra.find(c) != std::string::npos;
-  });
-}
-
 class Scanner {
  public:
-  explicit Scanner(const std::string& path) : path_(path), sections_(1) {}
+  explicit Scanner(const std::string& path) : place_{path}, sections_(1) {}
 
   std::vector<IniSection> scan(const std::string& text) {
     std::istringstream in(text);
     for (std::string line; std::getline(in, line);) {
-      ++line_;
+      ++place_.line;
       scan_line(line);
     }
     return std::move(sections_);
   }
 
  private:
-  template <class... Args>
-  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    usage_error("{}:{}: {}", path_, line_, fmt::format(format, std::forward<Args>(args)...));
-  }
-
   void scan_line(const std::string& raw) {
     const size_t hash = raw.find('#');
     // A comment starts at '#' wherever it stands; a path or name with '#' would lose its end.
     if (hash != std::string::npos && hash > 0 && raw[hash - 1] != ' ' && raw[hash - 1] != '\t') {
-      fail(
+      place_.fail(
           "'#' starts a comment even inside '{}'; put a blank before a comment, and rename what "
           "contains '#'",
           trimmed(raw));
@@ -53,40 +43,43 @@ class Scanner {
     if (line.front() == '[') return scan_section(line);
     const size_t equals = line.find('=');
     const std::string key = trimmed(line.substr(0, equals));
-    if (equals == std::string::npos || !only_of(key, "-_")) {
-      fail("malformed line '{}'; write 'name = value, value' or '[section]'", line);
+    static const RE2 word("[-\\w]+");
+    if (equals == std::string::npos || !RE2::FullMatch(key, word)) {
+      place_.fail("malformed line '{}'; write 'name = value, value' or '[section]'", line);
     }
     IniSection& section = sections_.back();
     if (const IniEntry* first = section.find(key)) {
-      fail("'{}' is repeated (first on line {}); write all its values in one comma-separated list",
-           key, first->line);
+      place_.fail(
+          "'{}' is repeated (first on line {}); write all its values in one comma-separated list",
+          key, first->line);
     }
-    section.entries.push_back({key, line_, split_list(line.substr(equals + 1))});
+    section.entries.push_back({key, place_.line, split_list(line.substr(equals + 1))});
     if (std::ranges::count(section.entries.back().values, "") == 0) return;
-    fail(
+    place_.fail(
         "[{}] parameter '{}' has an empty value list or element; give each comma a value on both "
         "sides",
         section.name, key);
   }
 
   void scan_section(const std::string& line) {
-    const std::string name = line.back() == ']' ? line.substr(1, line.size() - 2) : "";
     // Dots divide a name into parts, and a part has a name.
-    if (!only_of(name, "-_.") || name.back() == '.') {
-      fail("malformed section '{}'; write [name] with letters, digits, '-', '_' and inner '.'",
-           line);
+    static const RE2 in_brackets(R"(\[([-\w.]*[-\w])\])");
+    std::string name;
+    if (!RE2::FullMatch(line, in_brackets, &name)) {
+      place_.fail(
+          "malformed section '{}'; write [name] with letters, digits, '-', '_' and inner '.'",
+          line);
     }
     for (const IniSection& other : sections_) {
       if (other.name != name) continue;
-      fail("section [{}] is repeated (first on line {}); merge the two or rename one", name,
-           other.line);
+      place_.fail("section [{}] is repeated (first on line {}); merge the two or rename one", name,
+                  other.line);
     }
-    sections_.push_back({name, line_, {}});
+    sections_.push_back({name, place_.line, {}});
   }
 
-  const std::string& path_;
+  TextPlace place_;
   std::vector<IniSection> sections_;
-  int line_ = 0;
 };
 
 }  // namespace
@@ -136,15 +129,14 @@ class NpyFile {
     const size_t item_bytes = parse_item_bytes();
     if (!value_of("fortran_order").starts_with("False")) fail("is in Fortran order, not C order");
     const std::vector<int64_t> shape = parse_shape();
-    if (shape.empty() || shape.size() > 2) {
-      fail(fmt::format("has {} dimensions, not 1 or 2", shape.size()));
-    }
+    if (shape.empty() || shape.size() > 2) fail("has {} dimensions, not 1 or 2", shape.size());
     return decode({shape[0], shape.size() == 2 ? shape[1] : 1, {}}, item_bytes, data_at);
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const {
-    usage_error("'{}' {}; {}", path_, what, kRemedy);
+  template <class... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
+    usage_error("'{}' {}; {}", path_, fmt::format(format, std::forward<Args>(args)...), kRemedy);
   }
 
   void load() {
@@ -172,7 +164,7 @@ class NpyFile {
     if (!is_npy) fail("is not a .npy file: it does not start with \\x93NUMPY");
     if (bytes_.size() < 12) fail("is truncated in its header");
     const int major = static_cast<uint8_t>(bytes_[6]);
-    if (major < 1 || major > 3) fail(fmt::format("has .npy version {}, not 1 to 3", major));
+    if (major < 1 || major > 3) fail("has .npy version {}, not 1 to 3", major);
     const size_t length_bytes = major == 1 ? 2 : 4;
     const size_t text_at = 8 + length_bytes;
     const uint64_t length = little_endian(8, length_bytes);
@@ -181,47 +173,39 @@ class NpyFile {
     return text_at + length;
   }
 
-  /// The text after 'name': up to `end`, or to the header's end.
-  std::string_view value_of(std::string_view name) const {
-    const std::string_view text = header_;
-    for (const char quote : {'\'', '"'}) {
-      const std::string key = fmt::format("{0}{1}{0}", quote, name);
-      const size_t at = text.find(key);
-      if (at == std::string_view::npos) continue;
-      const size_t start = text.find_first_not_of(" \t:", at + key.size());
-      if (start != std::string_view::npos) return text.substr(start);
+  /// The text after 'name', up to the header's end.
+  std::string value_of(const char* name) const {
+    std::string value;
+    const std::string key = fmt::format(R"((?s)['"]{}['"][ \t:]*([^ \t:].*))", name);
+    if (!RE2::PartialMatch(header_, RE2(key, RE2::Latin1), &value)) {
+      fail("has a header without '{}'", name);
     }
-    fail(fmt::format("has a header without '{}'", name));
+    return value;
   }
 
   size_t parse_item_bytes() const {
-    const std::string_view value = value_of("descr");
-    const char quote = value[0];
-    const size_t end = value.find(quote, 1);
-    const bool quoted = (quote == '\'' || quote == '"') && end != std::string_view::npos;
-    const std::string_view dtype = quoted ? value.substr(1, end - 1) : "a structured type";
+    static const RE2 quoted(R"re(^(?:'([^']*)'|"([^"]*)"))re", RE2::Latin1);
+    std::string single, twice;
+    const bool is_quoted = RE2::PartialMatch(value_of("descr"), quoted, &single, &twice);
+    const std::string dtype = is_quoted ? single + twice : "a structured type";
     if (dtype == "<i2") return 2;
     if (dtype == "<i4") return 4;
     if (dtype == "<i8") return 8;
-    fail(fmt::format("has elements of type {}, not <i2, <i4 or <i8", dtype));
+    fail("has elements of type {}, not <i2, <i4 or <i8", dtype);
   }
 
   std::vector<int64_t> parse_shape() const {
-    const std::string_view value = value_of("shape");
-    const size_t end = value.find(')');
-    if (value[0] != '(' || end == std::string_view::npos) fail("has a header without a shape");
+    static const RE2 in_brackets(R"((?s)^\((.*?)\))", RE2::Latin1);
+    std::string extents;
+    if (!RE2::PartialMatch(value_of("shape"), in_brackets, &extents)) {
+      fail("has a header without a shape");
+    }
+    std::istringstream words(boost::replace_all_copy(extents, ",", " "));
     std::vector<int64_t> shape;
-    const char* const stop = value.data() + end;
-    for (const char* p = value.data() + 1; p != stop;) {
-      if (*p == ' ' || *p == ',') {
-        ++p;
-        continue;
-      }
-      int64_t extent = 0;
-      const auto [next, error] = std::from_chars(p, stop, extent);
-      if (error != std::errc() || extent < 0) fail("has a header with an unreadable shape");
-      shape.push_back(extent);
-      p = next;
+    for (std::string word; words >> word;) {
+      const auto extent = parse_number<int64_t>(word);
+      if (!extent || *extent < 0) fail("has a header with an unreadable shape");
+      shape.push_back(*extent);
     }
     return shape;
   }
@@ -234,8 +218,8 @@ class NpyFile {
         table.rows == 0 || table.columns == 0 ||
         static_cast<uint64_t>(table.columns) <= have / static_cast<uint64_t>(table.rows);
     if (!whole) {
-      fail(fmt::format("is truncated: its shape is [{}, {}], but only {} elements follow",
-                       table.rows, table.columns, have));
+      fail("is truncated: its shape is [{}, {}], but only {} elements follow", table.rows,
+           table.columns, have);
     }
     table.values.resize(static_cast<size_t>(table.rows * table.columns));
     const unsigned unused_bits = 64 - 8 * static_cast<unsigned>(item_bytes);
