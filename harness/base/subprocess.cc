@@ -196,8 +196,7 @@ void end_children_but(const std::set<pid_t>& spared) {
       if (spared.count(child) > 0) continue;
       any = true;
       kill(child, SIGKILL);
-      while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-      }
+      wait_for(child);
     }
     if (!any) return;
   }

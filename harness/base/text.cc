@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <boost/algorithm/string/case_conv.hpp>
 #include <boost/algorithm/string/classification.hpp>
+#include <boost/algorithm/string/replace.hpp>
 #include <boost/algorithm/string/trim.hpp>
 #include <cstdint>
 #include <cstdlib>
@@ -49,9 +50,7 @@ std::string shell_word(const std::string& text) {
                                           "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                           "0123456789-_./=,:@%+") == std::string::npos;
   if (plain) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
+  return "'" + boost::replace_all_copy(text, "'", "'\\''") + "'";
 }
 
 namespace {
@@ -192,13 +191,9 @@ std::string flags_text(const std::vector<std::pair<std::string, std::string>>& f
 }
 
 std::string exactly(const std::string& text) {
-  std::string pattern =
-      "^";  // RE2's own quoting escapes every '/' and '=' too, and people read this
-  for (const char c : text) {
-    if (std::string_view(".^$|()[]{}*+?\\").find(c) != std::string_view::npos) pattern += '\\';
-    pattern += c;
-  }
-  return pattern + "$";
+  std::string pattern = text;  // RE2's own quoting escapes every '/' and '=' too: people read this
+  RE2::GlobalReplace(&pattern, R"([.^$|()\[\]{}*+?\\])", R"(\\\0)");
+  return "^" + pattern + "$";
 }
 
 }  // namespace moegate
