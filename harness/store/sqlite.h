@@ -5,6 +5,7 @@
 
 #include <sqlite3.h>
 
+#include <concepts>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -83,13 +84,9 @@ class Statement {
   }
   /// Binds one argument to ?i, counted from 1.
   void bind_at(int i, int64_t value);
-  void bind_at(int i, int value) { bind_at(i, int64_t{value}); }
-  void bind_at(int i, bool value) { bind_at(i, int64_t{value}); }
-  void bind_at(int i, uint32_t value) { bind_at(i, int64_t{value}); }
+  void bind_at(int i, std::integral auto value) { bind_at(i, int64_t{value}); }
   void bind_at(int i, double value);
   void bind_at(int i, std::string_view value);
-  void bind_at(int i, const char* value) { bind_at(i, std::string_view(value)); }
-  void bind_at(int i, const std::string& value) { bind_at(i, std::string_view(value)); }
   void bind_at(int i, std::span<const std::byte> value);
   /// Binds to ?i what a column of another statement's row holds, whatever its type; also of another
   /// store's. It is copied.
