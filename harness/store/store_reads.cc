@@ -35,12 +35,11 @@ std::string meant_label(Database& db, const std::string& typed) {
 
 int64_t Store::find_resumable(const std::string& which) {
   if (which == "latest") {
-    Statement q(
-        db_,
+    const int64_t newest = db_.integer(
         fmt::format("SELECT run_id FROM run WHERE status <> 'complete' AND task = 'measure' AND {} "
                     "AND run_id NOT IN (SELECT run_id FROM shard) ORDER BY run_id DESC LIMIT 1",
                     kOfItsOwn));
-    if (q.step()) return q.integer(0);
+    if (newest != 0) return newest;
     usage_error("--resume latest: every run of {} is complete; its runs: {}", db_.path(),
                 list_runs(db_));
   }
@@ -62,21 +61,22 @@ int64_t Store::find_resumable(const std::string& which) {
 
 int64_t Store::find_run(const std::string& which, const std::string& task) {
   if (which == "latest") {
-    Statement q(db_, fmt::format("SELECT run_id FROM run WHERE status <> 'running' AND "
-                                 "task = ?1 AND {} ORDER BY started DESC, run_id DESC LIMIT 1",
-                                 kOfItsOwn));
-    if (q.bind(task).step()) return q.integer(0);
+    const int64_t newest =
+        db_.integer(fmt::format("SELECT run_id FROM run WHERE status <> 'running' AND task = ?1 "
+                                "AND {} ORDER BY started DESC, run_id DESC LIMIT 1",
+                                kOfItsOwn),
+                    task);
+    if (newest != 0) return newest;
     usage_error("{}: no finished run {}; its runs: {}", db_.path(),
                 task == "measure" ? "that measures latency" : "of `moegate profile` with " + task,
                 list_runs(db_));
   }
   // A number is an id; a label may be a number too, so an id that does not exist is tried as one.
-  if (const auto number = parse_number<int64_t>(which)) {
-    Statement q(db_, "SELECT run_id FROM run WHERE run_id = ?1");
-    if (q.bind(*number).step()) return q.integer(0);
-  }
-  Statement q(db_, "SELECT run_id FROM run WHERE label = ?1 ORDER BY run_id DESC LIMIT 1");
-  if (q.bind(which).step()) return q.integer(0);
+  const int64_t found = db_.integer(
+      "SELECT run_id FROM run WHERE run_id = ?1 OR label = ?2 ORDER BY run_id = ?1 DESC, run_id "
+      "DESC LIMIT 1",
+      parse_number<int64_t>(which).value_or(0), which);
+  if (found != 0) return found;
   usage_error("{}: no run '{}'{} (latest, a number or a label); its runs: {}", db_.path(), which,
               meant_label(db_, which), list_runs(db_));
 }
@@ -129,8 +129,8 @@ RunInfo Store::run_info(int64_t run) {
   if (!info.program.empty()) check_file_name(db_, "the program", info.program);
   if (!info.git_sha.empty()) check_file_name(db_, "the commit", info.git_sha);
   info.operators = operators(run);
-  Statement campaign(db_, "SELECT shards FROM campaign WHERE uuid = ?1");
-  if (campaign.bind(info.campaign).step()) info.shards = static_cast<int>(campaign.integer(0));
+  info.shards =
+      static_cast<int>(db_.integer("SELECT shards FROM campaign WHERE uuid = ?1", info.campaign));
   Statement tags(db_, "SELECT name, value FROM tag WHERE run_id = ?1");
   tags.bind(run);
   while (tags.step()) info.tags[tags.text(0)] = tags.text(1);
