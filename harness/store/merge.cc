@@ -12,6 +12,7 @@
 #include "harness/base/files.h"
 #include "harness/store/merge_rows.h"
 #include "harness/store/merge_sources.h"
+#include "harness/store/rows.h"
 
 namespace moegate {
 namespace {
@@ -103,13 +104,11 @@ void Merge::take_shard(Source& in, const RunInfo& run, const Shard& shard, int64
     ++merged.known;
     return;
   }
-  const auto device = numbers.at("device_id")(shard.device);
+  const auto device = numbers.at("device_id")(shard.device_id);
   if (!device) in.db().damaged(in.who(run) + " is of no device");
-  db_.run(
-      "INSERT INTO shard (run_id, shard, device_id, uuid, label, started, finished, host, "
-      "command, tags) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-      campaign, shard.shard, *device, shard.uuid, shard.label, shard.started, shard.finished,
-      shard.host, shard.command, shard.tags);
+  Shard here = shard;
+  here.device_id = *device;
+  insert_row(db_, "shard", here, std::pair("run_id", campaign));
   ++merged.added;
 }
 

@@ -43,21 +43,12 @@ std::string Source::who(const RunInfo& run) {
 }
 
 std::vector<Shard> shards_of(Source& in, const RunInfo& run) {
-  std::vector<Shard> shards;
-  Statement q(
+  return all_rows<Shard>(
       in.db(),
-      run.shard > 0
-          ? "SELECT shard, device_id, uuid, label, started, finished, host, command, "
-            "(SELECT json_group_object(name, value) FROM (SELECT name, value FROM tag WHERE "
-            "run_id = ?1 ORDER BY name)) FROM run WHERE run_id = ?1"
-          : "SELECT shard, device_id, uuid, label, started, finished, host, command, tags "
-            "FROM shard WHERE run_id = ?1 ORDER BY shard");
-  q.bind(run.id);
-  while (q.step()) {
-    shards.push_back({static_cast<int>(q.integer(0)), q.integer(1), q.text(2), q.text(3), q.text(4),
-                      q.text(5), q.text(6), q.text(7), q.text(8)});
-  }
-  return shards;
+      run.shard > 0 ? "SELECT *, (SELECT json_group_object(name, value) FROM (SELECT name, value "
+                      "FROM tag WHERE run_id = ?1 ORDER BY name)) AS tags FROM run WHERE run_id = ?1"
+                    : "SELECT * FROM shard WHERE run_id = ?1 ORDER BY shard",
+      run.id);
 }
 
 Sources open_sources(const std::vector<std::string>& paths, const std::string& out,

@@ -10,6 +10,7 @@
 
 #include "harness/store/merge.h"
 #include "harness/store/store.h"
+#include "harness/values/fields.h"
 
 namespace moegate {
 
@@ -26,12 +27,17 @@ struct Source {
 };
 using Sources = std::vector<std::unique_ptr<Source>>;
 
-/// A row of the table `shard`, its device by the number that it has where it comes from.
+/// A row of the table `shard`, its device by the number that it has in one store.
 struct Shard {
   int shard = 0;
-  int64_t device = 0;
+  int64_t device_id = 0;
   std::string uuid, label, started, finished, host, command, tags;
 };
+
+template <>
+inline constexpr auto kFields<Shard> = MOEGATE_FIELDS(Shard, shard, device_id, uuid, label, started,
+                                                      finished, host, command, tags);
+static_assert(count_unlisted<Shard>() == 0);
 
 /// What a run is made of: itself, where it is a shard, or those that were merged.
 std::vector<Shard> shards_of(Source& in, const RunInfo& run);
