@@ -5,7 +5,8 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
+
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -144,29 +145,24 @@ void blocks_on_sm(sqlite3_context* context, sqlite3_value** values) {
   if (blocks) sqlite3_result_int(context, *blocks);
 }
 
-/// The spans of a row of the table sample as little-endian f32, ns; NULL for bytes that are none.
-void unpacked_spans(sqlite3_context* context, sqlite3_value** values) {
-  const auto bytes = static_cast<size_t>(sqlite3_value_bytes(values[0]));
-  const auto* data = static_cast<const std::byte*>(sqlite3_value_blob(values[0]));
-  const auto spans =
-      unpack_spans(static_cast<Packing>(sqlite3_value_int(values[1])), std::span(data, bytes));
-  if (!spans) return;
-  sqlite3_result_blob64(context, spans->data(), spans->size() * sizeof(float), SQLITE_TRANSIENT);
+/// The spans in a blob; of the view sample they are plain.
+std::optional<std::vector<float>> spans_of(sqlite3_value* value, Packing packing = Packing::plain) {
+  const auto bytes = static_cast<size_t>(sqlite3_value_bytes(value));
+  return unpack_spans(packing,
+                      {static_cast<const std::byte*>(sqlite3_value_blob(value)), bytes});
 }
 
-/// Spans as the view sample holds them: little-endian f32, ns.
-std::vector<float> spans_of(sqlite3_value* value) {
-  const auto bytes = static_cast<size_t>(sqlite3_value_bytes(value));
-  std::vector<float> spans(bytes / sizeof(float));
-  if (!spans.empty())
-    std::memcpy(spans.data(), sqlite3_value_blob(value), spans.size() * sizeof(float));
-  return spans;
+/// The spans of a row of the table sample as little-endian f32, ns; NULL for bytes that are none.
+void unpacked_spans(sqlite3_context* context, sqlite3_value** values) {
+  const auto spans = spans_of(values[0], static_cast<Packing>(sqlite3_value_int(values[1])));
+  if (!spans) return;
+  sqlite3_result_blob64(context, spans->data(), spans->size() * sizeof(float), SQLITE_TRANSIENT);
 }
 
 /// A bound of the 95 % interval of the trimmed mean of spans: the upper one of side 1, else the
 /// lower. NULL for fewer than two.
 void span_bound(sqlite3_context* context, sqlite3_value** values) {
-  const std::vector<float> spans = spans_of(values[0]);
+  const std::vector<float> spans = *spans_of(values[0]);
   if (spans.size() < 2) return;
   const Interval interval = trimmed_mean_interval(std::vector<double>(spans.begin(), spans.end()));
   sqlite3_result_double(context, sqlite3_value_int(values[1]) == 1 ? interval.high : interval.low);
@@ -174,7 +170,7 @@ void span_bound(sqlite3_context* context, sqlite3_value** values) {
 
 /// A quantile of spans. NULL for none.
 void span_quantile(sqlite3_context* context, sqlite3_value** values) {
-  std::vector<float> spans = spans_of(values[0]);
+  std::vector<float> spans = *spans_of(values[0]);
   if (spans.empty()) return;
   const double share = std::clamp(sqlite3_value_double(values[1]), 0.0, 1.0);
   const auto at = std::lround(share * static_cast<double>(spans.size() - 1));
