@@ -54,14 +54,14 @@ PairedQuestion pair_rounds(const Side& base, const Side& head, int first, int la
   const auto& means = head.mean_rounds(quantity);
   const auto& means_before = base.mean_rounds(quantity);
   for (const auto& [round, level] : head.rounds(quantity)) {
-    const auto other = before.find(round);
-    if (round < first || round >= last || other == before.end()) continue;
-    q.log_ratios.push_back(std::log(level / other->second));
-    q.base_logs.push_back(std::log(other->second));
+    const double* other = find_or_null(before, round);
+    if (round < first || round >= last || !other) continue;
+    q.log_ratios.push_back(std::log(level / *other));
+    q.base_logs.push_back(std::log(*other));
     q.head_logs.push_back(std::log(level));
-    const auto mean = means.find(round), mean_before = means_before.find(round);
-    if (mean == means.end() || mean_before == means_before.end()) continue;
-    q.mean_log_ratios.push_back(std::log(mean->second / mean_before->second));
+    const double *mean = find_or_null(means, round),
+                 *mean_before = find_or_null(means_before, round);
+    if (mean && mean_before) q.mean_log_ratios.push_back(std::log(*mean / *mean_before));
   }
   return q;
 }

@@ -65,12 +65,12 @@ std::optional<DeviceSpread> device_spread(std::span<const OnTwoDevices> rows, do
 std::optional<DeviceSpread> device_spread(const Sides& base, const Sides& head, double margin) {
   std::vector<OnTwoDevices> rows;
   for (const auto& [id, h] : head) {
-    const auto b = base.find(id);
-    if (b == base.end() || !b->second.measured() || !h.measured()) continue;
-    const Evidence &then = b->second.level, &now = h.level;
+    const Side* b = find_or_null(base, id);
+    if (!b || !b->measured() || !h.measured()) continue;
+    const Evidence &then = b->level, &now = h.level;
     const double se =
         std::sqrt(then.sd_log * then.sd_log / then.n + now.sd_log * now.sd_log / now.n);
-    rows.push_back({now.mean_log - then.mean_log, se, same_code(b->second, h)});
+    rows.push_back({now.mean_log - then.mean_log, se, same_code(*b, h)});
   }
   return device_spread(rows, margin);
 }

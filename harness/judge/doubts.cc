@@ -66,10 +66,9 @@ void blame_device(GateResult& result, const std::map<std::string, Expectation>& 
                   const Replayed& replayed) {
   if (!replayed.judged.empty() || !replayed.identical.empty()) return;
   for (CaseVerdict& v : result.cases) {
-    const auto suite = expected.find(v.id.suite);
+    const Expectation* suite = find_or_null(expected, v.id.suite);
     // What the two devices are seen to differ by is in the test.
-    const bool other =
-        suite != expected.end() && suite->second.other_device && !suite->second.between;
+    const bool other = suite && suite->other_device && !suite->between;
     if (!other || v.stage != 1 || v.outcome != Outcome::inconclusive) continue;
     find(v, Rule::other_device,
          "the baseline is of another device and nothing was replayed (--replay-program): " + v.why);
@@ -216,20 +215,18 @@ CaseVerdict nobodys(const CaseId& id, const std::string& against) {
 }  // namespace
 
 bool is_known_by_program(const CaseId& id, const Sides& head, const Expectation& expected) {
-  const auto base = expected.sides.find(id);
-  if (!expected.same_program || base == expected.sides.end() || base->second.code.empty()) {
-    return false;
-  }
+  const Side* base = find_or_null(expected.sides, id);
+  if (!expected.same_program || !base || base->code.empty()) return false;
   bool seen = false;
   for (const auto& [other, side] : head) {
     if (other.suite != id.suite || other.variant != id.variant || side.processes == 0 ||
         operator_of(other.key) != operator_of(id.key)) {
       continue;
     }
-    const auto its_base = expected.sides.find(other);
-    if (its_base == expected.sides.end()) continue;
-    if (!same_code(its_base->second, side)) return false;
-    seen = seen || side.code == base->second.code;
+    const Side* its_base = find_or_null(expected.sides, other);
+    if (!its_base) continue;
+    if (!same_code(*its_base, side)) return false;
+    seen = seen || side.code == base->code;
   }
   return seen;
 }

@@ -180,8 +180,7 @@ ByRound only_of(const ByRound& rounds, const ByRound& values) {
   ByRound kept;
   kept.reserve(rounds.size());
   for (const auto& [round, level] : rounds) {
-    const auto value = values.find(round);
-    if (value != values.end()) kept[round] = value->second;
+    if (const double* value = find_or_null(values, round)) kept[round] = *value;
   }
   return kept;
 }

@@ -30,15 +30,14 @@ CaseVerdict absent(const CaseId& id, const Side& base, const std::string& agains
 /// A replay compared outputs on the same inputs; stored numbers need not have.
 std::string worse_of(const Look& look, const CaseId& id, const Replayed& replayed) {
   if (replayed.compared.count(id) == 0) return worse_output(*look.base, look.head);
-  const auto worse = replayed.worse.find(id);
-  return worse == replayed.worse.end() ? "" : worse->second;
+  const std::string* worse = find_or_null(replayed.worse, id);
+  return worse ? *worse : "";
 }
 
 /// What a replay found; else what the sides at hand say.
 std::string other_of(const Look& look, const CaseId& id, const Replayed& replayed) {
-  const auto other = replayed.other_questions.find(id);
-  return other != replayed.other_questions.end() ? other->second
-                                                 : other_question(*look.base, look.head);
+  const std::string* other = find_or_null(replayed.other_questions, id);
+  return other ? *other : other_question(*look.base, look.head);
 }
 
 /// Leaves a row open that its stored level may pass.
@@ -71,9 +70,8 @@ void excuse_environment(const Sides& head, GateResult& result) {
   }
   if (!bad_timer) return;
   for (CaseVerdict& v : result.cases) {
-    const auto it = head.find(v.id);
-    if (it != head.end() && it->second.status == Status::bad_timer)
-      find(v, Rule::nothing_timed, v.why);
+    const Side* side = find_or_null(head, v.id);
+    if (side && side->status == Status::bad_timer) find(v, Rule::nothing_timed, v.why);
   }
 }
 
@@ -197,9 +195,9 @@ std::vector<CaseId> worth_a_replay(const GateResult& result, const Sides& head,
   const DoubtedFrom doubted(limits);
   for (size_t i = 0; i < result.cases.size(); ++i) {
     const CaseVerdict& v = result.cases[i];
-    const auto side = head.find(v.id);
-    if (v.outcome != Outcome::identical || side == head.end()) continue;
-    const double most = side->second.disturbed ? doubted.disturbed : doubted.stored;
+    const Side* side = find_or_null(head, v.id);
+    if (v.outcome != Outcome::identical || !side) continue;
+    const double most = side->disturbed ? doubted.disturbed : doubted.stored;
     if (v.base > 0 && v.head > v.base * (1 + most)) places.push_back(i);
   }
   // What is changed comes before what is not, and of equally improbable rows the one that is
@@ -230,12 +228,11 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
   OtherOutputs other_outputs;
   result.cases.reserve(head.size());
   for (const auto& [id, side] : head) {
-    const auto it = expected.find(id.suite);
-    const Expectation& e = it == expected.end() ? none : it->second;
-    const auto again = replayed.judged.find(id);
-    const bool is_again = again != replayed.judged.end();
-    Look look{base_rows.measured(e, id),       side, e.against, setting, trusted,
-              setting.trust_code && !is_again, ""};
+    const Expectation* suite = find_or_null(expected, id.suite);
+    const Expectation& e = suite ? *suite : none;
+    const Judgement* again = find_or_null(replayed.judged, id);
+    Look look{base_rows.measured(e, id),    side, e.against, setting, trusted,
+              setting.trust_code && !again, ""};
     if (look.comparable() || look.silent()) {
       look.worse = worse_of(look, id, replayed);
       look.other = other_of(look, id, replayed);
@@ -247,14 +244,14 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
     }
     CaseVerdict v = look_at(id, look);
     other_outputs.add(id, look);
-    v.off = v.same_code && setting.trust_code && is_again;
+    v.off = v.same_code && setting.trust_code && again;
     if (!look.silent()) doubt_identical(v, look, e, replayed);
     const bool silent = look.silent() && look.other.empty() && !look.identical();
     const bool judged = look.judged() || silent;
     if (judged && replayed.identical.count(id) > 0) {
       if (!v.drift) find(v, Rule::identical, kIdentical);
-    } else if (judged && is_again) {
-      apply_latency(v, again->second, 2);
+    } else if (judged && again) {
+      apply_latency(v, *again, 2);
     } else if (judged && (v.by_time || silent)) {
       v.open = true;
     } else if (judged) {
@@ -310,8 +307,8 @@ void add_lacking(GateResult& result, const std::vector<CaseId>& lacking) {
   for (const CaseId& id : lacking) {
     CaseVerdict v;
     v.id = id;
-    const auto suite = result.suites.find(id.suite);
-    if (suite != result.suites.end()) v.against = suite->second.against;
+    const Expectation* suite = find_or_null(result.suites, id.suite);
+    if (suite) v.against = suite->against;
     find(v, Rule::lacking, "in the base's suite, not in the head's");
     result.cases.push_back(std::move(v));
   }

@@ -121,8 +121,8 @@ struct GateResult {
   std::vector<EnvironmentChange> environment;
 
   int count(Outcome outcome) const {
-    const auto found = counts.find(outcome);
-    return found == counts.end() ? 0 : found->second;
+    const int* rows = find_or_null(counts, outcome);
+    return rows ? *rows : 0;
   }
 };
 

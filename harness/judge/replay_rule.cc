@@ -108,8 +108,8 @@ int measure_rounds(const RoundCalls& calls, int first, int planned, uint32_t see
     again.push_back(*worst);
     repeated.push_back(*worst);
     calls.drop(worst->round);
-    const auto known = order.find(worst->round);
-    order[next] = known == order.end() ? base_leads(seed, worst->round) : known->second;
+    const bool* known = find_or_null(order, worst->round);
+    order[next] = known ? *known : base_leads(seed, worst->round);
     if (!calls.measure(next, order[next])) return next;
     ++next;
   }
