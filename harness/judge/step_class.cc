@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 
 #include "harness/base/stats.h"
@@ -64,12 +63,6 @@ std::string other_machine(const StepPoint& before, const StepPoint& after) {
 }
 
 }  // namespace
-
-const char* name_of(StepClass c) {
-  constexpr std::array kNames = {"code", "benchmark", "machine", "noise"};
-  static_assert(kNames.size() == static_cast<size_t>(StepClass::noise) + 1);
-  return kNames.at(static_cast<size_t>(c));
-}
 
 ClassifiedStep classify_step(const StepQuestion& q) {
   std::string why = other_benchmark(q.before, q.after);

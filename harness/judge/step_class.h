@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/names.h"
 namespace moegate {
 
 enum class StepClass { code, benchmark, machine, noise };
-const char* name_of(StepClass c);
+template <>
+inline constexpr std::array kNames<StepClass> = {"code", "benchmark", "machine", "noise"};
 
 /// What a run recorded beside a row's level; empty or 0: unknown.
 struct StepPoint {

@@ -261,13 +261,6 @@ std::vector<Judgement> judge(std::span<const Test> tests, const Limits& limits,
 
 }  // namespace
 
-const char* name_of(Outcome o) {
-  constexpr std::array<const char*, kOutcomes> kNames = {
-      "pass",    "regressed", "improved",    "inconclusive", "wrong",
-      "missing", "new",       "environment", "identical",    "waived"};
-  return kNames.at(static_cast<size_t>(o));
-}
-
 std::string limit(double share) {
   return fmt::format("{:.3g} %", 100 * share);
 }

@@ -43,8 +43,10 @@ enum class Outcome {
   identical,
   waived
 };
-constexpr int kOutcomes = 10;
-const char* name_of(Outcome o);
+template <>
+inline constexpr std::array kNames<Outcome> = {"pass",      "regressed", "improved", "inconclusive",
+                                               "wrong",     "missing",   "new",      "environment",
+                                               "identical", "waived"};
 
 /// What the processes of one side say about a row: the log of their levels, summarised.
 struct Evidence {

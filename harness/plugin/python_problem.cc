@@ -8,6 +8,10 @@
 #include "harness/values/json_fields.h"
 
 namespace moegate {
+
+template <>
+inline constexpr std::array kNames<Role> = {"activation", "weight", "output", "workspace"};
+
 namespace {
 
 using nlohmann::json;
@@ -27,12 +31,6 @@ Role role_of(const std::string& name) {
   if (name == "weight") return Role::weight;
   if (name == "output") return Role::output;
   usage_error("role '{}'; use activation or weight", name);
-}
-
-const char* name_of(Role role) {
-  constexpr std::array kNames = {"activation", "weight", "output", "workspace"};
-  static_assert(kNames.size() == static_cast<size_t>(Role::workspace) + 1);
-  return kNames.at(static_cast<size_t>(role));
 }
 
 RandomFill fill_of(const json& stated, DType dtype, uint64_t seed, uint64_t stream) {
@@ -56,7 +54,7 @@ RandomFill fill_of(const json& stated, DType dtype, uint64_t seed, uint64_t stre
 
 DType dtype_of(const std::string& name) {
   for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::i32, DType::u8}) {
-    if (name == moegate::name_of(t)) return t;
+    if (name == name_of(t)) return t;
   }
   usage_error("dtype '{}'; use fp32, fp16, bf16, fp8, int32 or uint8", name);
 }
@@ -85,7 +83,7 @@ Problem& problem_of(int64_t number) {
 json describe_tensor(Tensor& tensor) {
   return {{"name", tensor.name()},
           {"role", name_of(tensor.role())},
-          {"dtype", moegate::name_of(tensor.dtype())},
+          {"dtype", name_of(tensor.dtype())},
           {"shape", tensor.shape()},
           {"data", reinterpret_cast<uintptr_t>(tensor.data())}};
 }

@@ -221,9 +221,8 @@ std::string verdict_json(const GateReport& report) {
             {"changed", result.changed},
             {"waivers", result.waiver_notes},
             {"waiver_problems", result.waiver_problems}};
-  for (int o = 0; o < kOutcomes; ++o) {
-    const auto outcome = static_cast<Outcome>(o);
-    j["counts"][name_of(outcome)] = result.count(outcome);
+  for (size_t o = 0; o < kNames<Outcome>.size(); ++o) {
+    j["counts"][kNames<Outcome>[o]] = result.count(static_cast<Outcome>(o));
   }
   for (const EnvironmentChange& change : result.environment) {
     j["environment"]["changed"].push_back({{"kind", change.kind},
