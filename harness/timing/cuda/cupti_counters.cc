@@ -23,43 +23,42 @@ namespace moegate {
 
 #ifdef MOEGATE_HAS_RANGE_PROFILER
 
-struct CounterPlan::Host {
-  CUpti_Profiler_Host_Object* object = nullptr;
+namespace {
 
-  Host(const std::string& chip, const std::vector<uint8_t>& availability) {
-    MOEGATE_COUNTER_PARAMS(params, CUpti_Profiler_Host_Initialize_Params);
-    params.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
-    params.pChipName = chip.c_str();
-    params.pCounterAvailabilityImage = availability.empty() ? nullptr : availability.data();
-    require_counters(counter_cupti().cuptiProfilerHostInitialize(&params),
-                     "loading the chip's metrics");
-    object = params.pHostObject;
-  }
-  ~Host() {
-    MOEGATE_COUNTER_PARAMS(params, CUpti_Profiler_Host_Deinitialize_Params);
-    params.pHostObject = object;
-    counter_cupti().cuptiProfilerHostDeinitialize(&params);
-  }
-  Host(const Host&) = delete;
-  Host& operator=(const Host&) = delete;
+CUpti_Profiler_Host_Object* host_of(const std::string& chip,
+                                    const std::vector<uint8_t>& availability) {
+  MOEGATE_COUNTER_PARAMS(params, CUpti_Profiler_Host_Initialize_Params);
+  params.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
+  params.pChipName = chip.c_str();
+  params.pCounterAvailabilityImage = availability.empty() ? nullptr : availability.data();
+  require_counters(counter_cupti().cuptiProfilerHostInitialize(&params),
+                   "loading the chip's metrics");
+  return params.pHostObject;
+}
 
-  /// The metric's unit; nothing for a name that the chip does not know.
-  const char* unit(const char* metric) const {
-    MOEGATE_COUNTER_PARAMS(params, CUpti_Profiler_Host_GetMetricProperties_Params);
-    params.pHostObject = object;
-    params.pMetricName = metric;
-    if (counter_cupti().cuptiProfilerHostGetMetricProperties(&params) != CUPTI_SUCCESS)
-      return nullptr;
-    return params.pDimUnit ? params.pDimUnit : "";
-  }
-};
+void end_host(CUpti_Profiler_Host_Object* host) {
+  MOEGATE_COUNTER_PARAMS(params, CUpti_Profiler_Host_Deinitialize_Params);
+  params.pHostObject = host;
+  counter_cupti().cuptiProfilerHostDeinitialize(&params);
+}
+
+/// The metric's unit; nothing for a name that the chip does not know.
+const char* unit_of(CUpti_Profiler_Host_Object* host, const std::string& metric) {
+  MOEGATE_COUNTER_PARAMS(params, CUpti_Profiler_Host_GetMetricProperties_Params);
+  params.pHostObject = host;
+  params.pMetricName = metric.c_str();
+  if (counter_cupti().cuptiProfilerHostGetMetricProperties(&params) != CUPTI_SUCCESS)
+    return nullptr;
+  return params.pDimUnit ? params.pDimUnit : "";
+}
+
+}  // namespace
 
 CounterPlan::CounterPlan(const std::string& chip, const std::vector<std::string>& metrics,
                          const std::vector<uint8_t>& availability)
-    : metrics_(metrics) {
-  host_ = std::make_unique<Host>(chip, availability);
+    : host_(host_of(chip, availability), end_host), metrics_(metrics) {
   for (const std::string& metric : metrics_) {
-    const char* unit = host_->unit(metric.c_str());
+    const char* unit = unit_of(host_.get(), metric);
     if (!unit || metric.find('.') == std::string::npos) {
       usage_error(
           "chip {1} has no metric '{0}'; similar metrics: {2} (a metric needs an ending such as "
@@ -70,18 +69,18 @@ CounterPlan::CounterPlan(const std::string& chip, const std::vector<std::string>
     names_.push_back(metric.c_str());
   }
   MOEGATE_COUNTER_PARAMS(add, CUpti_Profiler_Host_ConfigAddMetrics_Params);
-  add.pHostObject = host_->object;
+  add.pHostObject = host_.get();
   add.ppMetricNames = names_.data();
   add.numMetrics = names_.size();
   require_counters(counter_cupti().cuptiProfilerHostConfigAddMetrics(&add),
                    "scheduling the metrics");
   MOEGATE_COUNTER_PARAMS(size, CUpti_Profiler_Host_GetConfigImageSize_Params);
-  size.pHostObject = host_->object;
+  size.pHostObject = host_.get();
   require_counters(counter_cupti().cuptiProfilerHostGetConfigImageSize(&size),
                    "scheduling the metrics");
   image_.resize(size.configImageSize);
   MOEGATE_COUNTER_PARAMS(get, CUpti_Profiler_Host_GetConfigImage_Params);
-  get.pHostObject = host_->object;
+  get.pHostObject = host_.get();
   get.configImageSize = image_.size();
   get.pConfigImage = image_.data();
   require_counters(counter_cupti().cuptiProfilerHostGetConfigImage(&get), "scheduling the metrics");
@@ -92,15 +91,13 @@ CounterPlan::CounterPlan(const std::string& chip, const std::vector<std::string>
   passes_ = count.numOfPasses;
 }
 
-CounterPlan::~CounterPlan() = default;
-
 std::vector<std::string> CounterPlan::near(const std::string& metric) const {
   const std::string base = metric.substr(0, metric.find('.'));
   std::vector<std::pair<size_t, std::string>> found;  // characters in common at the start
   for (const CUpti_MetricType type :
        {CUPTI_METRIC_TYPE_COUNTER, CUPTI_METRIC_TYPE_RATIO, CUPTI_METRIC_TYPE_THROUGHPUT}) {
     MOEGATE_COUNTER_PARAMS(params, CUpti_Profiler_Host_GetBaseMetrics_Params);
-    params.pHostObject = host_->object;
+    params.pHostObject = host_.get();
     params.metricType = type;
     require_counters(counter_cupti().cuptiProfilerHostGetBaseMetrics(&params),
                      "listing the chip's metrics");
@@ -127,7 +124,7 @@ std::vector<std::string> CounterPlan::near(const std::string& metric) const {
 std::vector<double> CounterPlan::values(const std::vector<uint8_t>& data, size_t range) const {
   std::vector<double> values(names_.size());
   MOEGATE_COUNTER_PARAMS(params, CUpti_Profiler_Host_EvaluateToGpuValues_Params);
-  params.pHostObject = host_->object;
+  params.pHostObject = host_.get();
   params.pCounterDataImage = data.data();
   params.counterDataImageSize = data.size();
   params.rangeIndex = range;
@@ -398,16 +395,14 @@ std::unique_ptr<Profiler> make_counter_profiler(Device& device, const Profiling&
 
 #else
 
-struct CounterPlan::Host {};
-
 CounterPlan::CounterPlan(const std::string&, const std::vector<std::string>&,
-                         const std::vector<uint8_t>&) {
+                         const std::vector<uint8_t>&)
+    : host_(nullptr, nullptr) {
   give_up(Exit::environment,
           "counters cannot be read: this moegate was built with CUDA {}.{}; build it with 12.6 or "
           "later",
           CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
 }
-CounterPlan::~CounterPlan() = default;
 std::vector<double> CounterPlan::values(const std::vector<uint8_t>&, size_t) const {
   return {};
 }

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+struct CUpti_Profiler_Host_Object;
+
 namespace moegate {
 
 /// What a chip can count, as its name alone tells: no GPU is needed.
@@ -19,9 +21,7 @@ class CounterPlan {
   /// Error(environment) where CUPTI or libnvperf_host cannot be used.
   CounterPlan(const std::string& chip, const std::vector<std::string>& metrics,
               const std::vector<uint8_t>& availability = {});
-  ~CounterPlan();
-  CounterPlan(const CounterPlan&) = delete;
-  CounterPlan& operator=(const CounterPlan&) = delete;
+  CounterPlan(CounterPlan&&) = delete;
 
   const std::vector<std::string>& metrics() const { return metrics_; }
   const std::vector<std::string>& units() const { return units_; }  // "byte", "percent"
@@ -32,10 +32,9 @@ class CounterPlan {
   std::vector<double> values(const std::vector<uint8_t>& data, size_t range) const;
 
  private:
-  struct Host;
   std::vector<std::string> near(const std::string& metric) const;
 
-  std::unique_ptr<Host> host_;
+  std::unique_ptr<CUpti_Profiler_Host_Object, void (*)(CUpti_Profiler_Host_Object*)> host_;
   std::vector<std::string> metrics_, units_;
   std::vector<const char*> names_;  // of metrics_
   std::vector<uint8_t> image_;
