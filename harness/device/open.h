@@ -47,6 +47,13 @@ std::unique_ptr<Device> open_guest_cuda_device(int ordinal, void* stream);
 /// Whether what is launched on a stream now is recorded and does not run. Without CUDA: no.
 bool is_being_captured(void* stream);
 
+/// Memory of a device that goes with its object.
+struct DeviceRelease {
+  Device* device;
+  void operator()(void* p) const noexcept { device->release(p); }
+};
+using DeviceMemory = std::unique_ptr<void, DeviceRelease>;
+
 // What a build without CUDA says (no_cuda.cc).
 
 constexpr const char* kNoCuda = "this moegate was built without CUDA";

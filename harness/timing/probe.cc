@@ -11,6 +11,7 @@
 #include "harness/base/deadline.h"
 #include "harness/base/stats.h"
 #include "harness/device/nvml.h"
+#include "harness/device/open.h"
 
 namespace moegate {
 
@@ -195,9 +196,7 @@ std::map<std::string, double> measure_host_ceilings(Device& device) {
   const int64_t bytes = std::clamp(4 * device.facts().cache_bytes, kSweepLeast, kSweepMost);
   const int64_t half = bytes / 16;  // words of half the buffer
   try {
-    const auto release = [&](void* p) { device.release(p); };
-    const std::unique_ptr<void, decltype(release)> memory(
-        device.allocate(static_cast<size_t>(bytes)), release);
+    const DeviceMemory memory(device.allocate(static_cast<size_t>(bytes)), {&device});
     want_large_pages(memory.get(), static_cast<size_t>(bytes));
     auto* words = static_cast<uint64_t*>(memory.get());
 #pragma omp parallel for schedule(static)

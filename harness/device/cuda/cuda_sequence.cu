@@ -47,8 +47,8 @@ CudaSequence::CudaSequence(Device& device, const Subject& subject, const Conditi
     : device_(device),
       subject_(subject),
       conditions_(conditions),
-      flush_buffer_(nullptr, Release{&device}),
-      readings_(device.allocate(kMostPending * sizeof(SampleReading)), Release{&device}),
+      flush_buffer_(nullptr, {&device}),
+      readings_(device.allocate(kMostPending * sizeof(SampleReading)), {&device}),
       gate_(allocate_gate(), free_gate) {
   if (conditions.cache != Cache::warm && conditions.flush != Flush::none) {
     const double bytes = conditions.flush_factor * static_cast<double>(device.facts().cache_bytes);

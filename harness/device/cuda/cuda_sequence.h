@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/device/cuda/captured_launch.h"
+#include "harness/device/open.h"
 #include "harness/device/scribble.h"
 #include "harness/kernel/kernel.h"
 #include "harness/values/conditions.h"
@@ -83,12 +84,6 @@ class CudaSequence {
   bool flush_may_look() const;
   Look last_outputs() const;
   void check_launch(const char* what) const;
-
-  struct Release {
-    Device* device;
-    void operator()(void* p) const noexcept { device->release(p); }
-  };
-  using DeviceMemory = std::unique_ptr<void, Release>;
 
   Device& device_;
   const Subject subject_;

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "harness/base/rng.h"
+#include "harness/device/open.h"
 #include "harness/kernel/cublaslt.h"
 #include "harness/kernel/cuda_check.h"
 #include "harness/timing/cuda/cuda_event.h"
@@ -23,21 +24,9 @@ constexpr int kEdge = 8192;                      // of the matrix product: fills
 constexpr size_t kWorkspaceBytes = size_t{64} << 20;
 constexpr int kWarmUps = 5, kRuns = 10;
 
-class Memory {
- public:
-  Memory(Device& device, size_t bytes) : device_(device), data_(device.allocate(bytes)) {}
-  ~Memory() { device_.release(data_); }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  template <class T>
-  T* as() const {
-    return static_cast<T*>(data_);
-  }
-
- private:
-  Device& device_;
-  void* data_;
-};
+DeviceMemory memory_of(Device& device, size_t bytes) {
+  return {device.allocate(bytes), {&device}};
+}
 
 /// Shortest of kRuns, in seconds. Long runs: the 0.5 us of an event does not matter.
 double fastest(cudaStream_t stream, const std::function<void()>& work) {
@@ -67,18 +56,18 @@ __global__ void random_kernel(T* data, size_t count, uint64_t stream) {
 
 void measure_bandwidth(Device& device, std::map<std::string, double>& ceilings) {
   const auto stream = static_cast<cudaStream_t>(device.stream());
-  const Memory memory(device, kSweepBytes);
-  device.fill(memory.as<void>(), 0x5a, kSweepBytes);
-  const auto* vectors = memory.as<uint4>();
+  const DeviceMemory memory = memory_of(device, kSweepBytes);
+  device.fill(memory.get(), 0x5a, kSweepBytes);
+  auto* vectors = static_cast<uint4*>(memory.get());
   const double read = fastest(stream, [&] {
     read_kernel<<<device.facts().processors * 8, 256, 0, stream>>>(
-        vectors, kSweepBytes / sizeof(uint4), memory.as<unsigned>());
+        vectors, kSweepBytes / sizeof(uint4), &vectors->x);
     MOEGATE_CUDA_CHECK(cudaGetLastError());
   });
   ceilings["read_bytes_per_s"] = static_cast<double>(kSweepBytes) / read;
   constexpr size_t kHalf = kSweepBytes / 2;
   const double copy = fastest(stream, [&] {
-    MOEGATE_CUDA_CHECK(cudaMemcpyAsync(memory.as<char>(), memory.as<char>() + kHalf, kHalf,
+    MOEGATE_CUDA_CHECK(cudaMemcpyAsync(vectors, vectors + kHalf / sizeof(uint4), kHalf,
                                        cudaMemcpyDeviceToDevice, stream));
   });
   ceilings["copy_bytes_per_s"] = 2.0 * static_cast<double>(kHalf) / copy;
@@ -92,15 +81,16 @@ void measure_product(Device& device, cudaDataType_t type, double* flops) {
   const CublasltProduct product(
       {.type = type, .m = kEdge, .n = kEdge, .k = kEdge, .workspace_bytes = kWorkspaceBytes});
   if (!product.ok()) return;
-  const Memory a(device, kCount * sizeof(T)), b(device, kCount * sizeof(T));
-  const Memory d(device, kCount * sizeof(__nv_bfloat16)), workspace(device, kWorkspaceBytes);
-  random_kernel<<<1024, 256, 0, stream>>>(a.as<T>(), kCount, 1);
-  random_kernel<<<1024, 256, 0, stream>>>(b.as<T>(), kCount, 2);
+  const DeviceMemory a = memory_of(device, kCount * sizeof(T));
+  const DeviceMemory b = memory_of(device, kCount * sizeof(T));
+  const DeviceMemory d = memory_of(device, kCount * sizeof(__nv_bfloat16));
+  const DeviceMemory workspace = memory_of(device, kWorkspaceBytes);
+  random_kernel<<<1024, 256, 0, stream>>>(static_cast<T*>(a.get()), kCount, 1);
+  random_kernel<<<1024, 256, 0, stream>>>(static_cast<T*>(b.get()), kCount, 2);
   MOEGATE_CUDA_CHECK(cudaGetLastError());
   bool ok = true;
   const double seconds = fastest(stream, [&] {
-    ok =
-        ok && product.run({a.as<void>(), b.as<void>(), d.as<void>(), workspace.as<void>()}, stream);
+    ok = ok && product.run({a.get(), b.get(), d.get(), workspace.get()}, stream);
   });
   if (ok) *flops = 2.0 * kEdge * static_cast<double>(kCount) / seconds;
 }
