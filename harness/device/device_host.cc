@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host as a device, and the choice among devices by name.
 #include <omp.h>
+#include <re2/re2.h>
 #include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -20,14 +21,11 @@ namespace {
 /// First "key : value" of each key in /proc/cpuinfo; empty where there is no such file.
 std::map<std::string, std::string> cpu_info() {
   std::map<std::string, std::string> info;
+  static const RE2 key_and_value(R"((.*?)[ \t]*:[ \t]*([^ \t].*))");
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
-    const auto colon = line.find(':');
-    if (colon == std::string::npos) continue;
-    const auto end = line.find_last_not_of(" \t", colon - 1);
-    const auto value = line.find_first_not_of(" \t", colon + 1);
-    if (end == std::string::npos || value == std::string::npos) continue;
-    info.emplace(line.substr(0, end + 1), line.substr(value));
+    std::string key, value;
+    if (RE2::FullMatch(line, key_and_value, &key, &value)) info.emplace(key, value);
   }
   return info;
 }
@@ -148,13 +146,9 @@ std::unique_ptr<Device> open_guest_host_device() {
 int cuda_ordinal(const std::string& spec) {
   if (spec == "host") return -1;
   if (spec == "auto" || spec == "cuda") return 0;
-  const std::string prefix = "cuda:";
-  const std::string digits = spec.starts_with(prefix) ? spec.substr(prefix.size()) : "";
-  if (digits.empty() || digits.size() > 3 ||
-      digits.find_first_not_of("0123456789") != std::string::npos) {
-    usage_error("unknown device '{}'; use auto, host, cuda or cuda:N", spec);
-  }
-  return std::stoi(digits);
+  int ordinal = 0;
+  if (RE2::FullMatch(spec, "cuda:(\\d{1,3})", &ordinal)) return ordinal;
+  usage_error("unknown device '{}'; use auto, host, cuda or cuda:N", spec);
 }
 
 std::unique_ptr<Device> open_device(const std::string& spec) {
