@@ -48,8 +48,6 @@ bool is_file_name(std::string_view text);
 /// 16 hex digits for what is made beside a file: another user cannot lay a link there beforehand.
 std::string random_name();
 
-// A lock that lasts as long as the process that holds it.
-
 /// Locks a file, which is made when missing and stays, or a folder; tries once, or waits until it
 /// is free. Of the kind that flock(1) takes in scripts; free as soon as every process that
 /// inherited it has ended.

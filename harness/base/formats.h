@@ -55,8 +55,6 @@ struct IniFile {
 /// empty value list, and a file without sections.
 IniFile parse_ini(const std::string& path, const std::string& text);
 
-// JSON that somebody else wrote.
-
 /// Lists within lists of a text that is read: whoever walks a value may call itself so often.
 constexpr int kDeepestJson = 64;
 

@@ -14,15 +14,11 @@ namespace moegate {
 /// 64-bit hash of a byte range; pass the previous result as `seed` to continue.
 uint64_t hash_bytes(const void* data, size_t bytes, uint64_t seed = 0);
 
-// What binds a record to the files that it is about.
-
 /// SHA-256 of a text as 64 hex digits, like sha256sum's.
 std::string sha256(const std::string& text);
 
 /// Of all that stands before these places of a text, which rise.
 std::vector<std::string> sha256_before(const std::string& text, const std::vector<size_t>& places);
-
-// A file by its content; of what the loader maps, by what it maps.
 
 /// Of a file: size, seconds and nanoseconds of its change and of that of its state, number. Another
 /// one: its content may be another.

@@ -12,8 +12,6 @@
 
 namespace moegate {
 
-// Ctrl-C during a measurement.
-
 /// While it lives, the first Ctrl-C, TERM or HUP (which nohup keeps away) ends the run as soon as
 /// the row at hand has finished or has been given up (worker.h); a second one kills at once. Either
 /// way what was measured is in the store. One guard within another adds nothing.
@@ -50,8 +48,6 @@ Finished run_program(const std::vector<std::string>& command, Output output);
 /// The same with Output::show, for what takes long: in a process group of its own, all of which is
 /// ended when InterruptGuard has noted a signal.
 int run_interruptible(const std::vector<std::string>& command);
-
-// Processes that a child started and left behind.
 
 /// From now on, orphans among this process's descendants become its children instead of init's.
 /// Lasts as long as the process.

@@ -83,8 +83,6 @@ bool is_for_people(Format format);
 /// tab, line end and backslash in a cell as \t, \n, \r and \\; json is an array of objects.
 std::string render(const Table& table, Format format);
 
-// A part of a table: some of its columns or rows, in another order.
-
 /// A column by its name; upper and lower case differ only where two columns do.
 std::optional<size_t> find_column(const Table& table, const std::string& name);
 /// The same; throws Error(usage) naming the flag, the name that is closest and all there are.
@@ -109,8 +107,6 @@ void sort_rows(Table& table, size_t column, bool descending);
 /// At most `most` rows, in the table's order: those that `matters` says are kept before the others.
 Table most_important(const Table& table, size_t most,
                      const std::function<bool(const std::vector<Table::Cell>&)>& matters);
-
-// A table as text that fits a terminal (table_text.cc).
 
 /// The table in columns, a line per row. No line is longer than the screen is wide; a table that
 /// is wider is made to fit, by as few of these as do, in this order:

@@ -13,8 +13,6 @@
 namespace moegate {
 namespace {
 
-// What of a table is shown where, so that it fits a width.
-
 constexpr size_t kColumnGap = 2;  // blanks between columns
 
 struct TableLayout {

@@ -39,8 +39,6 @@ std::string shortened(const std::string& text, size_t characters);
 /// line, there behind a comma where it has one. No line where there is no word.
 std::vector<std::string> wrapped(std::string_view text, size_t width);
 
-// A series of numbers as one line of text: "▁▁▂▇▅".
-
 /// A character for each value, by where it lies between the least and the greatest. Where these are
 /// less than `least_span` apart, the scale is that long all the same: noise is not drawn as
 /// mountains. A value that is not finite is a blank.

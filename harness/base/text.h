@@ -60,8 +60,6 @@ struct NaturalLess {
   static int compare(std::string_view a, std::string_view b);
 };
 
-// What somebody who mistyped a name may have meant.
-
 /// How many bytes to insert, leave out, replace, or swap with their neighbour, to make one text of
 /// the other.
 size_t edit_distance(const std::string& a, const std::string& b);

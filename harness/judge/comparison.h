@@ -14,9 +14,6 @@
 
 namespace moegate {
 
-// One stored run judged against another by their stored numbers: what compare asks, and
-// explain. Pure.
-
 /// What the rows of an A/B are said to be held against: "run 3 'main' at abc123".
 std::string against_commit(const RunInfo& base);
 /// Whether a row was held against a run, so described, and not against a file of baselines.

@@ -59,8 +59,6 @@ BaselineHeader header_of(const RunInfo& run, const std::string& suite) {
           .git_sha = run.dirty ? "" : run.git_sha};
 }
 
-// What the levels of a run come to, row by row; the rest of evidence.h is in evidence.cc.
-
 namespace {
 
 /// Samples that spread this many ticks below their mean are dither: their mean resolves fractions

@@ -35,8 +35,6 @@ Exit night_exit(const NightExits& exits) {
   return gravest({exits.verify, exits.controls, exits.canaries, last});
 }
 
-// What a judged run comes to: one exit code, one sentence.
-
 namespace {
 
 bool slower(const GateResult& result) {

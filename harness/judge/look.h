@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // This file puts a row of the run beside what it is judged against, and says whether both sides'
-// operators asked the same.
+// operators asked the same. Where they did not, neither times nor errors compare.
 #pragma once
 
 #include <map>
@@ -11,9 +11,6 @@
 #include "harness/judge/gate.h"
 
 namespace moegate {
-
-// Whether both sides' operators asked the same of their variants. Where they did not, neither times
-// nor errors compare. Pure.
 
 /// In what the questions of two sides of a row differ, in words ("inputs, cost"), over the seeds
 /// that both have; empty where in nothing, or it is not known: of an older program, of a baseline

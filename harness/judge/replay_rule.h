@@ -16,9 +16,6 @@
 
 namespace moegate {
 
-// The rounds of a side-by-side comparison: which side goes first in each, and which of them are
-// measured again. Pure.
-
 /// Whether the base goes first in this round, counted from 0: at random, but each side once in
 /// rounds 2k and 2k + 1. A drift falls on both sides alike, and a load that comes and goes has no
 /// order to keep step with.

@@ -54,8 +54,6 @@ Sources open_sources(const std::vector<std::string>& paths, const std::string& o
 void choose_runs(Store& out, const MergeOptions& options, Sources& sources,
                  std::vector<std::string>& notes);
 
-// The one run that the shards of a campaign become.
-
 /// The options of a shard as those of all shards together. Throws Error(store) for what no run
 /// has stored.
 std::string options_of_all(Store& store, const std::string& options);

@@ -51,8 +51,6 @@ const char* remedy(int code) {
 
 }  // namespace
 
-// ---- Statement
-
 Statement::Statement(Database& db, std::string_view sql)
     : db_(&db), statement_(nullptr, sqlite3_finalize) {
   sqlite3_stmt* raw = nullptr;
@@ -148,8 +146,6 @@ bool SqlError::is_about_sql() const {
                                   SQLITE_CANTOPEN, SQLITE_NOMEM,  SQLITE_NOTADB, SQLITE_CORRUPT};
   return std::ranges::count(kOthers, sqlite_code_ & 0xff) == 0;
 }
-
-// ---- Rows that the program makes
 
 void MadeValue::text(std::string_view value) {
   const char* text = value.empty() ? "" : value.data();
@@ -248,8 +244,6 @@ void serve_made_rows(Database& db) {
     db.fail("cannot serve rows");
   }
 }
-
-// ---- Database
 
 int Database::wait(void* waiting, int times) {
   auto& w = *static_cast<Waiting*>(waiting);

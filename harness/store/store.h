@@ -115,8 +115,6 @@ class Store {
   Database db_;
 };
 
-// The right to write into a run.
-
 /// Held by one process at a time, and free again as soon as that process ends, however it ends: a
 /// lock of the kernel on a byte of the file STORE.lock, which is left beside the store. Runs of one
 /// store have a byte each.

@@ -181,8 +181,6 @@ std::map<std::string, double> Store::ceilings(const DeviceFacts& device) {
   return found;
 }
 
-// The results of a run.
-
 std::set<std::tuple<int, std::string, std::string>> Store::done(int64_t run) {
   Statement q(db_,
               "SELECT round, key, variant FROM process CROSS JOIN result USING (process_id) "

@@ -14,8 +14,6 @@
 
 namespace moegate {
 
-// What a timer reports: one Sample per launch, and the kernels a launch consists of. Plain data.
-
 /// Reasons that make a sample invalid: it is counted with its reasons, and its span is not kept.
 enum SampleFlag : uint32_t {
   kBadTimestamp = 1u << 0,   // zero or reversed

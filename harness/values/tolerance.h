@@ -8,8 +8,6 @@
 
 namespace moegate {
 
-// The floating types of outputs as numbers: which values they have, and the nearest one.
-
 /// `digits` of significand, the first one included; below 2^least_exponent values are equally far
 /// apart (subnormal).
 struct FloatType {

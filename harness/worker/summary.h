@@ -15,8 +15,6 @@ namespace moegate {
 /// never compared.
 constexpr int kProtocol = 1;
 
-// When a variant has been sampled enough: protocol 1's stopping rule, as a value. Pure.
-
 /// How many samples, and when to stop.
 struct Sampling {
   int min_samples = 200;

@@ -228,8 +228,6 @@ WorkerSource& worker_processes() {
   return source;
 }
 
-// The options.
-
 // A table: NOLINTNEXTLINE(readability-function-size)
 std::span<const Option<WorkerOptions>> worker_options() {
   using W = WorkerOptions;

@@ -65,8 +65,7 @@ class CuptiLib {
 #define MOEGATE_CUPTI_FUNCTION(name) decltype(&::name) name = bound<decltype(&::name)>(#name);
 
 #ifdef MOEGATE_HAS_RANGE_PROFILER
-// The functions of CUPTI that counting needs, opened at run time.
-
+/// What counting needs.
 struct CounterCupti : CuptiLib {
   // CUPTI looks for them where the loader does alone; those that are open it finds.
   Dynlib host{{"libnvperf_host.so"}}, target{{"libnvperf_target.so"}};
@@ -113,8 +112,7 @@ Params counter_params(size_t bytes) {
 #define MOEGATE_COUNTER_PARAMS(name, type) auto name = counter_params<type>(type##_STRUCT_SIZE)
 #endif
 
-// The functions of CUPTI that sampling of the program counter needs, opened at run time.
-
+/// What sampling of the program counter needs.
 struct PcCupti : CuptiLib {
   MOEGATE_CUPTI_FUNCTION(cuptiPCSamplingEnable)
   MOEGATE_CUPTI_FUNCTION(cuptiPCSamplingDisable)
