@@ -118,9 +118,7 @@ double stddev(std::span<const double> values) {
 }
 
 Interval median_interval(std::span<const double> values, double confidence) {
-  if (!(confidence > 0 && confidence < 1)) {
-    throw std::invalid_argument("confidence not in (0, 1)");
-  }
+  if (!(confidence > 0 && confidence < 1)) throw std::invalid_argument("confidence not in (0, 1)");
   const std::vector<double> v = sorted(values, "median interval");
   const size_t n = v.size();
   // [x_(l), x_(n+1-l)] misses the median with probability 2 P(B <= l - 1), B ~ Binomial(n, 1/2).

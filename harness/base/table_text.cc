@@ -321,9 +321,7 @@ class Drawing {
     std::string out = headings();
     for (size_t r = 0; r < layout_.table.rows.size(); ++r) {
       const auto& groups = layout_.group.texts;
-      if (!groups.empty() && (r == 0 || groups[r] != groups[r - 1])) {
-        out += between(groups[r], 0);
-      }
+      if (!groups.empty() && (r == 0 || groups[r] != groups[r - 1])) out += between(groups[r], 0);
       out += row(layout_.table.rows[r]);
       if (layout_.below.texts.empty() || layout_.below.texts[r].empty()) continue;
       out += between(layout_.below.name + ": " + layout_.below.texts[r], kBelowIndent);

@@ -25,9 +25,7 @@ std::string other_question(const Side& base, const Side& head) {
 std::vector<std::string> changed_operators(
     const std::map<CaseId, std::string, CaseIdLess>& other_questions) {
   std::map<std::pair<std::string, std::string>, size_t> rows;
-  for (const auto& [id, what] : other_questions) {
-    ++rows[{operator_of(id.key), what}];
-  }
+  for (const auto& [id, what] : other_questions) ++rows[{operator_of(id.key), what}];
   std::vector<std::string> told;
   for (const auto& [of, count] : rows) {
     told.push_back(fmt::format("operator {} has other {} than the base's: {} {} not comparable",

@@ -45,9 +45,7 @@ std::vector<Tensor*> Problem::tensors() const {
 
 void Problem::poison(uint8_t byte) {
   for (Tensor* tensor : tensors()) {
-    if (tensor->role() == Role::output || tensor->role() == Role::workspace) {
-      tensor->fill(byte);
-    }
+    if (tensor->role() == Role::output || tensor->role() == Role::workspace) tensor->fill(byte);
   }
 }
 

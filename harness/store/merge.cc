@@ -63,9 +63,7 @@ void Merge::check_same_processes(Source& in, const RunInfo& run, int64_t to, int
 int64_t Merge::take_run(Source& in, const RunInfo& run, const NumberOfByColumn& numbers) {
   const int64_t there = find_run(run.uuid);
   ++(there > 0 ? merged.known : merged.added);
-  if (there == 0) {
-    return copy_row(in.db(), db_, shapes_.at("run"), "run_id", run.id, numbers, {});
-  }
+  if (there == 0) return copy_row(in.db(), db_, shapes_.at("run"), "run_id", run.id, numbers, {});
   check_same_processes(in, run, there, 0);
   return there;
 }

@@ -46,9 +46,7 @@ void take_worst(BeyondRounding& all, const BeyondRounding& one) {
   for (const auto field : kWorstOf) {
     if (!(one.*field <= all.*field) && !std::isnan(all.*field)) all.*field = one.*field;
   }
-  if (std::abs(one.common_scale) > std::abs(all.common_scale)) {
-    all.common_scale = one.common_scale;
-  }
+  if (std::abs(one.common_scale) > std::abs(all.common_scale)) all.common_scale = one.common_scale;
 }
 
 BeyondRounding mean_of(std::span<const BeyondRounding> all) {

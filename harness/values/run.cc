@@ -40,9 +40,7 @@ std::map<int, std::string> gpus_of(const RunInfo& run) {
   std::istringstream text(tag == run.tags.end() ? "" : tag->second);
   int number = 0;
   char equals = 0;
-  for (std::string uuid; text >> number >> equals >> uuid && equals == '=';) {
-    uuids[number] = uuid;
-  }
+  for (std::string uuid; text >> number >> equals >> uuid && equals == '=';) uuids[number] = uuid;
   return uuids;
 }
 

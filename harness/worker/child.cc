@@ -114,9 +114,7 @@ Child::Child(const std::string& program, const std::vector<int>& cpus,
     }
     if (pid_ > 0) workers().insert(pid_);
   }
-  if (pid_ < 0) {
-    give_up(Exit::environment, "cannot fork: {}", std::strerror(errno));
-  }
+  if (pid_ < 0) give_up(Exit::environment, "cannot fork: {}", std::strerror(errno));
   setpgid(pid_, pid_);  // whoever of the two comes first
   close(down[0]);
   close(up[1]);

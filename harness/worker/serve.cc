@@ -243,9 +243,7 @@ constexpr const char* kByHand =
 void serve_requests(int in_fd, int out_fd, const Registry* given) {
   json message;
   constexpr double kSeconds = 10;
-  if (receive(in_fd, kSeconds, message) != Arrival::message) {
-    usage_error(kByHand);
-  }
+  if (receive(in_fd, kSeconds, message) != Arrival::message) usage_error(kByHand);
   const int wire = wire_of(message);
   if (wire != kWire) {
     usage_error("the program to measure speaks version {} of the worker's protocol, the runner {}",

@@ -67,9 +67,7 @@ void judge_rows(const std::vector<RowDistance>& rows, int64_t width, const Toler
   comparison.ceiling = allowed.row;
   if (rows.empty()) return;
   std::vector<double> sizes, errors;
-  for (const RowDistance& r : rows) {
-    sizes.push_back(std::sqrt(r.size / static_cast<double>(width)));
-  }
+  for (const RowDistance& r : rows) sizes.push_back(std::sqrt(r.size / static_cast<double>(width)));
   const double floor = std::max(kFloor * median(sizes), std::numeric_limits<double>::min());
   std::vector<std::tuple<bool, double, int64_t>> over;  // not finite, error, row
   for (size_t i = 0; i < rows.size(); ++i) {
