@@ -27,6 +27,14 @@ bool holds_data(const fs::path& folder) {
          fs::is_directory(folder / "reports", ignored);
 }
 
+/// -1 where there is no such file.
+int number_in(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  int number = -1;
+  in >> number;
+  return in ? number : -1;
+}
+
 }  // namespace
 
 fs::path place_of(const fs::path& program) {
@@ -61,18 +69,6 @@ fs::path home() {
           "the installation prefix",
           program.string());
 }
-
-namespace {
-
-/// -1 where there is no such file.
-int number_in(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  int number = -1;
-  in >> number;
-  return in ? number : -1;
-}
-
-}  // namespace
 
 std::vector<Cpus> usable_cores(const std::filesystem::path& topology) {
   cpu_set_t usable;

@@ -29,32 +29,6 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it"
 int guards = 0;
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
 
-}  // namespace
-
-InterruptGuard::InterruptGuard() {
-  if (guards++ > 0) return;
-  came = false;
-  struct sigaction action {};
-  action.sa_handler = [](int) { came = true; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  for (size_t i = 0; i < old_.size(); ++i) sigaction(kSignals[i], &action, &old_[i]);
-  if (old_.back().sa_handler == SIG_IGN) sigaction(SIGHUP, &old_.back(), nullptr);
-  // A worker that died must be an error value of write(), not the end of the runner.
-  old_pipe_ = std::signal(SIGPIPE, SIG_IGN);
-}
-
-InterruptGuard::~InterruptGuard() {
-  if (--guards > 0) return;
-  for (size_t i = 0; i < old_.size(); ++i) sigaction(kSignals[i], &old_[i], nullptr);
-  std::signal(SIGPIPE, old_pipe_);
-}
-
-bool InterruptGuard::interrupted() {
-  return came;
-}
-
-namespace {
-
 struct SpawnActions {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
@@ -109,7 +83,44 @@ std::string read_all(int fd) {
   return text;
 }
 
+namespace fs = std::filesystem;
+
+/// 0 for a process that is gone.
+pid_t parent_of(const fs::path& process) {
+  std::ifstream in(process / "stat");
+  std::string line;
+  std::getline(in, line);
+  const size_t name_end = line.rfind(')');  // a name may hold anything
+  constexpr size_t kState = 4;              // ") S "
+  if (name_end == std::string::npos || line.size() < name_end + kState) return 0;
+  pid_t parent = 0;
+  std::from_chars(line.data() + name_end + kState, line.data() + line.size(), parent);
+  return parent;
+}
+
 }  // namespace
+
+InterruptGuard::InterruptGuard() {
+  if (guards++ > 0) return;
+  came = false;
+  struct sigaction action {};
+  action.sa_handler = [](int) { came = true; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (size_t i = 0; i < old_.size(); ++i) sigaction(kSignals[i], &action, &old_[i]);
+  if (old_.back().sa_handler == SIG_IGN) sigaction(SIGHUP, &old_.back(), nullptr);
+  // A worker that died must be an error value of write(), not the end of the runner.
+  old_pipe_ = std::signal(SIGPIPE, SIG_IGN);
+}
+
+InterruptGuard::~InterruptGuard() {
+  if (--guards > 0) return;
+  for (size_t i = 0; i < old_.size(); ++i) sigaction(kSignals[i], &old_[i], nullptr);
+  std::signal(SIGPIPE, old_pipe_);
+}
+
+bool InterruptGuard::interrupted() {
+  return came;
+}
 
 Finished run_program(const std::vector<std::string>& command, Output output) {
   SpawnActions actions;
@@ -154,25 +165,6 @@ int run_interruptible(const std::vector<std::string>& command) {
     }
   }
 }
-
-namespace {
-
-namespace fs = std::filesystem;
-
-/// 0 for a process that is gone.
-pid_t parent_of(const fs::path& process) {
-  std::ifstream in(process / "stat");
-  std::string line;
-  std::getline(in, line);
-  const size_t name_end = line.rfind(')');  // a name may hold anything
-  constexpr size_t kState = 4;              // ") S "
-  if (name_end == std::string::npos || line.size() < name_end + kState) return 0;
-  pid_t parent = 0;
-  std::from_chars(line.data() + name_end + kState, line.data() + line.size(), parent);
-  return parent;
-}
-
-}  // namespace
 
 void adopt_orphans() {
   prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -138,6 +138,29 @@ std::string render_json(const Table& table) {
   return out + (table.rows.empty() ? "]\n" : "\n]\n");
 }
 
+/// What a cell is ordered by.
+struct SortKey {
+  enum Kind { number, text, empty } kind;
+  double value = 0;
+  std::string words;
+};
+
+SortKey sort_key(const Table::Cell& cell) {
+  if (cell.text.empty()) return {SortKey::empty};
+  const bool starts = cell.text.find_first_of("0123456789") <= cell.text.find_first_not_of("+-.");
+  const auto leading = starts ? leading_number(cell.text) : std::nullopt;
+  if (leading) return {SortKey::number, leading->value};
+  return {SortKey::text, 0, cell.text};
+}
+
+bool comes_before(const SortKey& a, const SortKey& b, bool descending) {
+  if (a.kind != b.kind) return a.kind < b.kind;
+  const SortKey& first = descending ? b : a;
+  const SortKey& second = descending ? a : b;
+  if (a.kind == SortKey::number) return first.value < second.value;
+  return NaturalLess()(first.words, second.words);
+}
+
 }  // namespace
 
 Format parse_format(const std::string& name) {
@@ -178,33 +201,6 @@ std::string render(const Table& table, Format format) {
   }
   throw Error(Exit::internal, "unknown table format");
 }
-
-namespace {
-
-/// What a cell is ordered by.
-struct SortKey {
-  enum Kind { number, text, empty } kind;
-  double value = 0;
-  std::string words;
-};
-
-SortKey sort_key(const Table::Cell& cell) {
-  if (cell.text.empty()) return {SortKey::empty};
-  const bool starts = cell.text.find_first_of("0123456789") <= cell.text.find_first_not_of("+-.");
-  const auto leading = starts ? leading_number(cell.text) : std::nullopt;
-  if (leading) return {SortKey::number, leading->value};
-  return {SortKey::text, 0, cell.text};
-}
-
-bool comes_before(const SortKey& a, const SortKey& b, bool descending) {
-  if (a.kind != b.kind) return a.kind < b.kind;
-  const SortKey& first = descending ? b : a;
-  const SortKey& second = descending ? a : b;
-  if (a.kind == SortKey::number) return first.value < second.value;
-  return NaturalLess()(first.words, second.words);
-}
-
-}  // namespace
 
 std::optional<size_t> find_column(const Table& table, const std::string& name) {
   const auto& columns = table.columns;

@@ -133,6 +133,13 @@ class HostDevice : public Device {
   void synchronize() override {}
 };
 
+std::string first_line(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
 }  // namespace
 
 std::unique_ptr<Device> open_host_device() {
@@ -157,17 +164,6 @@ std::unique_ptr<Device> open_device(const std::string& spec) {
 }
 
 // Whether a machine has a GPU is asked of its bus: without a driver nothing else knows.
-
-namespace {
-
-std::string first_line(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
-
-}  // namespace
 
 std::string nvidia_gpu(const std::filesystem::path& bus) {
   std::error_code ignored;  // a machine without this bus has none

@@ -38,6 +38,36 @@ bool may_fail(const CaseVerdict& v, const Side& head) {
   return v.outcome == Outcome::inconclusive || (left_out && passes);
 }
 
+/// What its outputs say stays: only its latency is open.
+bool stays(const CaseVerdict& v) {
+  return v.outcome == Outcome::wrong || v.outcome == Outcome::environment;
+}
+
+/// No replay would find that it is not slower.
+bool is_beyond_noise(const CaseVerdict& v, const Limits& limits) {
+  return v.outcome == Outcome::regressed && v.latency && v.latency->low > 2 * limits.blind_at;
+}
+
+constexpr const char* kNotMeasured = "left out: the time was up before it was measured";
+
+/// Without having been measured.
+void call_identical(CaseVerdict& v, const Expectation& expected) {
+  v.same_code = true;
+  v.yardstick = expected.sides.at(v.id).judged == Judged::is_yardstick;
+  find(v, Rule::known_identical,
+       "not measured: the base's program, whose variant launched what the base's did elsewhere");
+}
+
+CaseVerdict nobodys(const CaseId& id, const std::string& against) {
+  CaseVerdict v;
+  v.id = id;
+  v.against = against;
+  find(v, Rule::stalled,
+       std::string(kNotMeasured) +
+           ", the candidate lacks it, and it did not grow: give the night a larger --budget");
+  return v;
+}
+
 }  // namespace
 
 bool trust_ceilings(const Sides& head, const std::map<std::string, Expectation>& expected,
@@ -179,40 +209,6 @@ void fail_far_slower(GateResult& result, const Sides& head,
                      least, us.size(), base->slowest_us, v.why));
   }
 }
-
-namespace {
-
-/// What its outputs say stays: only its latency is open.
-bool stays(const CaseVerdict& v) {
-  return v.outcome == Outcome::wrong || v.outcome == Outcome::environment;
-}
-
-/// No replay would find that it is not slower.
-bool is_beyond_noise(const CaseVerdict& v, const Limits& limits) {
-  return v.outcome == Outcome::regressed && v.latency && v.latency->low > 2 * limits.blind_at;
-}
-
-constexpr const char* kNotMeasured = "left out: the time was up before it was measured";
-
-/// Without having been measured.
-void call_identical(CaseVerdict& v, const Expectation& expected) {
-  v.same_code = true;
-  v.yardstick = expected.sides.at(v.id).judged == Judged::is_yardstick;
-  find(v, Rule::known_identical,
-       "not measured: the base's program, whose variant launched what the base's did elsewhere");
-}
-
-CaseVerdict nobodys(const CaseId& id, const std::string& against) {
-  CaseVerdict v;
-  v.id = id;
-  v.against = against;
-  find(v, Rule::stalled,
-       std::string(kNotMeasured) +
-           ", the candidate lacks it, and it did not grow: give the night a larger --budget");
-  return v;
-}
-
-}  // namespace
 
 bool is_known_by_program(const CaseId& id, const Sides& head, const Expectation& expected) {
   const Side* base = find_or_null(expected.sides, id);

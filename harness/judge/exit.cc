@@ -18,25 +18,6 @@ constexpr std::array kGravestFirst = {
     Exit::both,         Exit::accuracy,    Exit::latency,  Exit::coverage, Exit::waiver,
     Exit::inconclusive, Exit::no_baseline, Exit::ok};
 
-}  // namespace
-
-Exit gravest(std::initializer_list<Exit> due) {
-  const auto is_due = [&](Exit e) { return std::find(due.begin(), due.end(), e) != due.end(); };
-  const Exit worst = *std::find_if(kGravestFirst.begin(), kGravestFirst.end() - 1, is_due);
-  return worst == Exit::accuracy && is_due(Exit::latency) ? Exit::both : worst;
-}
-
-bool can_be_judged(Exit run) {
-  return run == Exit::ok || run == Exit::accuracy || run == Exit::coverage;
-}
-
-Exit night_exit(const NightExits& exits) {
-  const Exit last = exits.gate.value_or(exits.run);
-  return gravest({exits.verify, exits.controls, exits.canaries, last});
-}
-
-namespace {
-
 bool slower(const GateResult& result) {
   return std::ranges::any_of(result.cases, [](const CaseVerdict& v) {
     return v.outcome != Outcome::waived && is_slower(v);
@@ -83,6 +64,21 @@ std::string first_word(const GateResult& result, Exit exit) {
 }
 
 }  // namespace
+
+Exit gravest(std::initializer_list<Exit> due) {
+  const auto is_due = [&](Exit e) { return std::find(due.begin(), due.end(), e) != due.end(); };
+  const Exit worst = *std::find_if(kGravestFirst.begin(), kGravestFirst.end() - 1, is_due);
+  return worst == Exit::accuracy && is_due(Exit::latency) ? Exit::both : worst;
+}
+
+bool can_be_judged(Exit run) {
+  return run == Exit::ok || run == Exit::accuracy || run == Exit::coverage;
+}
+
+Exit night_exit(const NightExits& exits) {
+  const Exit last = exits.gate.value_or(exits.run);
+  return gravest({exits.verify, exits.controls, exits.canaries, last});
+}
 
 bool undecided(const GateResult& result) {
   return too_few(result, is_open);

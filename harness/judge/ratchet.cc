@@ -114,34 +114,6 @@ std::string structure(const PrecisionLoss& c) {
                &BeyondRounding::column_misrounded);
 }
 
-}  // namespace
-
-std::string less_precise(const BeyondRounding& base, const BeyondRounding& head) {
-  if (base.graded == 0 || head.graded == 0) return "";
-  const PrecisionLoss loss{base, head};
-  return loss.anything() ? structure(loss) : "";
-}
-
-std::string more_precise(const BeyondRounding& base, const BeyondRounding& head) {
-  if (base.graded == 0 || head.graded == 0) return "";
-  struct Named {
-    const char* what;
-    Statistic field;
-  };
-  constexpr Named kNamed[] = {{"excess error", &BeyondRounding::excess},
-                              {"share of misrounded elements", &BeyondRounding::misrounded},
-                              {"factors of rows", &BeyondRounding::row_scale},
-                              {"factors of columns", &BeyondRounding::column_scale}};
-  if (PrecisionLoss{base, head}.anything()) return "";
-  for (const auto& [what, field] : kNamed) {
-    if (!PrecisionLoss{head, base}.worse(field)) continue;
-    return fmt::format("{} {:.2g} -> {:.2g}", what, base.*field, head.*field);
-  }
-  return "";
-}
-
-namespace {
-
 constexpr double kExact = 0x1p-60;  // an error of nothing, where a logarithm is taken of it
 
 constexpr double kMeanBits = 0.5;
@@ -240,6 +212,30 @@ std::string unpaired(const Side& base, const Side& head, double most) {
 }
 
 }  // namespace
+
+std::string less_precise(const BeyondRounding& base, const BeyondRounding& head) {
+  if (base.graded == 0 || head.graded == 0) return "";
+  const PrecisionLoss loss{base, head};
+  return loss.anything() ? structure(loss) : "";
+}
+
+std::string more_precise(const BeyondRounding& base, const BeyondRounding& head) {
+  if (base.graded == 0 || head.graded == 0) return "";
+  struct Named {
+    const char* what;
+    Statistic field;
+  };
+  constexpr Named kNamed[] = {{"excess error", &BeyondRounding::excess},
+                              {"share of misrounded elements", &BeyondRounding::misrounded},
+                              {"factors of rows", &BeyondRounding::row_scale},
+                              {"factors of columns", &BeyondRounding::column_scale}};
+  if (PrecisionLoss{base, head}.anything()) return "";
+  for (const auto& [what, field] : kNamed) {
+    if (!PrecisionLoss{head, base}.worse(field)) continue;
+    return fmt::format("{} {:.2g} -> {:.2g}", what, base.*field, head.*field);
+  }
+  return "";
+}
 
 std::optional<double> accuracy_change_bits(const Side& base, const Side& head) {
   const auto pairs = common_seeds(base, head);

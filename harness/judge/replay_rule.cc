@@ -44,6 +44,27 @@ long count_side(std::span<const WildProcess> processes, bool head) {
   return std::ranges::count(processes, head, &WildProcess::head);
 }
 
+constexpr double kSuspicious = 0.05;
+
+bool suspicious(const Judgement& j) {
+  if (j.outcome == Outcome::pass) return j.p < kSuspicious || j.p_faster < kSuspicious;
+  return j.outcome == Outcome::regressed || j.outcome == Outcome::improved ||
+         j.outcome == Outcome::inconclusive;
+}
+
+/// One of two planned looks.
+Limits one_look(Limits limits) {
+  limits.alpha /= 2;
+  return limits;
+}
+
+std::vector<Judgement> judge_rounds(std::span<const PairedQuestion> family, const Limits& limits,
+                                    double doubt) {
+  auto judged = judge_pairs(family, limits);
+  judge_tails(family, limits, doubt, judged);
+  return judged;
+}
+
 }  // namespace
 
 bool base_leads(uint32_t seed, int round) {
@@ -114,31 +135,6 @@ int measure_rounds(const RoundCalls& calls, int first, int planned, uint32_t see
     ++next;
   }
 }
-
-namespace {
-
-constexpr double kSuspicious = 0.05;
-
-bool suspicious(const Judgement& j) {
-  if (j.outcome == Outcome::pass) return j.p < kSuspicious || j.p_faster < kSuspicious;
-  return j.outcome == Outcome::regressed || j.outcome == Outcome::improved ||
-         j.outcome == Outcome::inconclusive;
-}
-
-/// One of two planned looks.
-Limits one_look(Limits limits) {
-  limits.alpha /= 2;
-  return limits;
-}
-
-std::vector<Judgement> judge_rounds(std::span<const PairedQuestion> family, const Limits& limits,
-                                    double doubt) {
-  auto judged = judge_pairs(family, limits);
-  judge_tails(family, limits, doubt, judged);
-  return judged;
-}
-
-}  // namespace
 
 std::vector<Judgement> screen(std::span<const PairedQuestion> family, const Limits& limits) {
   return judge_rounds(family, limits, kDoubtOnTheWay);

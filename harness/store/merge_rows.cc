@@ -61,6 +61,35 @@ std::string find_by_name(const KeptOnce& kept) {
                      fmt::join(terms, " AND "));
 }
 
+using Twice = RowCopy::Twice;
+
+const std::vector<KeptOnce>& kept_once() {
+  static const std::vector<KeptOnce> all = {{"device", "device_id", {"uuid", "class", "driver"}},
+                                            {"bench_case", "case_id", {"key"}},
+                                            {"launch_shape",
+                                             "shape_id",
+                                             {"name", "grid", "block", "cluster", "registers",
+                                              "static_shared", "dynamic_shared", "local_bytes"}},
+                                            {"metric_name", "metric_id", {"name", "unit"}},
+                                            {"environment", "environment_id", {"digest"}, true},
+                                            {"verification", "verification_id", {"digest"}, true}};
+  return all;
+}
+
+/// Tables that are not copied as the columns with numbers that they have say.
+bool is_by_hand(const std::string& table) {
+  static const std::set<std::string> by_hand = {"ceiling", "run",     "campaign",
+                                                "shard",   "process", "result"};
+  return by_hand.contains(table) ||
+         std::ranges::any_of(kept_once(), [&](const auto& kept) { return table == kept.table; });
+}
+
+/// What a row of the table is a part of, beside those of a run, process or result.
+bool is_part_of(const TableShape& table, const KeptOnce& kept) {
+  return table.has(kept.number) && !table.has("run_id") && !table.has("result_id") &&
+         !is_by_hand(table.name);
+}
+
 }  // namespace
 
 bool TableShape::has(const std::string& column) const {
@@ -200,39 +229,6 @@ std::optional<int64_t> KeptRows::number_of(int64_t from) {
   if (there && on_known) on_known(from, to);
   return to;
 }
-
-namespace {
-
-using Twice = RowCopy::Twice;
-
-const std::vector<KeptOnce>& kept_once() {
-  static const std::vector<KeptOnce> all = {{"device", "device_id", {"uuid", "class", "driver"}},
-                                            {"bench_case", "case_id", {"key"}},
-                                            {"launch_shape",
-                                             "shape_id",
-                                             {"name", "grid", "block", "cluster", "registers",
-                                              "static_shared", "dynamic_shared", "local_bytes"}},
-                                            {"metric_name", "metric_id", {"name", "unit"}},
-                                            {"environment", "environment_id", {"digest"}, true},
-                                            {"verification", "verification_id", {"digest"}, true}};
-  return all;
-}
-
-/// Tables that are not copied as the columns with numbers that they have say.
-bool is_by_hand(const std::string& table) {
-  static const std::set<std::string> by_hand = {"ceiling", "run",     "campaign",
-                                                "shard",   "process", "result"};
-  return by_hand.contains(table) ||
-         std::ranges::any_of(kept_once(), [&](const auto& kept) { return table == kept.table; });
-}
-
-/// What a row of the table is a part of, beside those of a run, process or result.
-bool is_part_of(const TableShape& table, const KeptOnce& kept) {
-  return table.has(kept.number) && !table.has("run_id") && !table.has("result_id") &&
-         !is_by_hand(table.name);
-}
-
-}  // namespace
 
 RunRows::RunRows(Source& in, Database& out, const TableShapes& shapes) : in_(in), out_(out) {
   keep_once(shapes);

@@ -27,58 +27,6 @@ void check_rows(Database& db) {
   for (const std::string& table : checked) db.check(table);
 }
 
-}  // namespace
-
-Source::Source(const std::string& path) : store(Store::open(path, Store::Mode::read)) {
-  const Transaction reading(db(), "BEGIN");
-  check_rows(db());
-  Statement q(db(), "SELECT run_id FROM run ORDER BY started, uuid");
-  while (q.step()) runs.push_back(store.run_info(q.integer(0)));
-}
-
-std::string Source::who(const RunInfo& run) {
-  const std::string shard =
-      run.shard == 0 ? "" : fmt::format(" (shard {} of {})", run.shard, run.shards);
-  return fmt::format("{}: {}{}", db().path(), describe(run), shard);
-}
-
-std::vector<Shard> shards_of(Source& in, const RunInfo& run) {
-  return all_rows<Shard>(
-      in.db(),
-      run.shard > 0 ? "SELECT *, (SELECT json_group_object(name, value) FROM (SELECT name, value "
-                      "FROM tag WHERE run_id = ?1 ORDER BY name)) AS tags FROM run WHERE run_id = ?1"
-                    : "SELECT * FROM shard WHERE run_id = ?1 ORDER BY shard",
-      run.id);
-}
-
-Sources open_sources(const std::vector<std::string>& paths, const std::string& out,
-                     std::vector<std::string>& notes) {
-  Sources sources;
-  std::error_code ignored;
-  for (const std::string& path : paths) {
-    if (std::filesystem::equivalent(path, out, ignored)) {
-      usage_error("merge: {} is both an input and OUT; name another OUT", path);
-    }
-    if (!std::filesystem::exists(path, ignored)) {
-      give_up(Exit::store,
-              "merge: {}: no such store; correct the path, or leave it out of the merge", path);
-    }
-    auto source = is_empty_store(path) ? nullptr : std::make_unique<Source>(path);
-    if (source && !source->runs.empty()) {
-      sources.push_back(std::move(source));
-    } else {
-      notes.push_back(fmt::format(
-          "{} holds no run and is left out: its program ended before the first row", path));
-    }
-  }
-  std::ranges::stable_sort(sources, {}, [](const auto& source) {
-    return std::pair(source->runs[0].started, source->runs[0].uuid);
-  });
-  return sources;
-}
-
-namespace {
-
 /// Which runs are merged.
 class Choice {
  public:
@@ -134,21 +82,6 @@ bool Choice::takes(Source& in, const RunInfo& run, std::vector<std::string>& not
       who, run.protocol, whose_, protocol_);
 }
 
-}  // namespace
-
-void choose_runs(Store& out, const MergeOptions& options, Sources& sources,
-                 std::vector<std::string>& notes) {
-  Choice choice(out, options, sources);
-  size_t chosen = 0;
-  for (const auto& in : sources) {
-    std::erase_if(in->runs, [&](const RunInfo& run) { return !choice.takes(*in, run, notes); });
-    chosen += in->runs.size();
-  }
-  if (chosen == 0) throw Error(Exit::coverage, "merge: no finished run in any of these stores");
-}
-
-namespace {
-
 using Names = std::set<std::string>;
 
 /// The devices of a campaign's shards.
@@ -182,6 +115,66 @@ DeviceFacts all_of(const std::vector<DeviceFacts>& devices) {
 }
 
 }  // namespace
+
+Source::Source(const std::string& path) : store(Store::open(path, Store::Mode::read)) {
+  const Transaction reading(db(), "BEGIN");
+  check_rows(db());
+  Statement q(db(), "SELECT run_id FROM run ORDER BY started, uuid");
+  while (q.step()) runs.push_back(store.run_info(q.integer(0)));
+}
+
+std::string Source::who(const RunInfo& run) {
+  const std::string shard =
+      run.shard == 0 ? "" : fmt::format(" (shard {} of {})", run.shard, run.shards);
+  return fmt::format("{}: {}{}", db().path(), describe(run), shard);
+}
+
+std::vector<Shard> shards_of(Source& in, const RunInfo& run) {
+  return all_rows<Shard>(
+      in.db(),
+      run.shard > 0
+          ? "SELECT *, (SELECT json_group_object(name, value) FROM (SELECT name, value "
+            "FROM tag WHERE run_id = ?1 ORDER BY name)) AS tags FROM run WHERE run_id = ?1"
+          : "SELECT * FROM shard WHERE run_id = ?1 ORDER BY shard",
+      run.id);
+}
+
+Sources open_sources(const std::vector<std::string>& paths, const std::string& out,
+                     std::vector<std::string>& notes) {
+  Sources sources;
+  std::error_code ignored;
+  for (const std::string& path : paths) {
+    if (std::filesystem::equivalent(path, out, ignored)) {
+      usage_error("merge: {} is both an input and OUT; name another OUT", path);
+    }
+    if (!std::filesystem::exists(path, ignored)) {
+      give_up(Exit::store,
+              "merge: {}: no such store; correct the path, or leave it out of the merge", path);
+    }
+    auto source = is_empty_store(path) ? nullptr : std::make_unique<Source>(path);
+    if (source && !source->runs.empty()) {
+      sources.push_back(std::move(source));
+    } else {
+      notes.push_back(fmt::format(
+          "{} holds no run and is left out: its program ended before the first row", path));
+    }
+  }
+  std::ranges::stable_sort(sources, {}, [](const auto& source) {
+    return std::pair(source->runs[0].started, source->runs[0].uuid);
+  });
+  return sources;
+}
+
+void choose_runs(Store& out, const MergeOptions& options, Sources& sources,
+                 std::vector<std::string>& notes) {
+  Choice choice(out, options, sources);
+  size_t chosen = 0;
+  for (const auto& in : sources) {
+    std::erase_if(in->runs, [&](const RunInfo& run) { return !choice.takes(*in, run, notes); });
+    chosen += in->runs.size();
+  }
+  if (chosen == 0) throw Error(Exit::coverage, "merge: no finished run in any of these stores");
+}
 
 std::string options_of_all(Store& store, const std::string& options) {
   auto j = nlohmann::json::parse(options, nullptr, /*allow_exceptions=*/false);

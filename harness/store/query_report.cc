@@ -136,6 +136,16 @@ Table rows_of(Statement& q, const fs::path& sql, const ReportArgs& about) {
   return table;
 }
 
+constexpr const char* kAskedTables = R"sql(
+CREATE TEMP TABLE IF NOT EXISTS asked (
+  place INTEGER PRIMARY KEY, run_id INTEGER, case_id INTEGER, key TEXT, variant TEXT);
+CREATE TEMP TABLE IF NOT EXISTS asked_result (
+  place INTEGER, result_id INTEGER, round INTEGER, PRIMARY KEY (place, result_id)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS temp.asked_row ON asked (case_id, variant);
+DELETE FROM asked;
+DELETE FROM asked_result;
+)sql";
+
 }  // namespace
 
 std::vector<std::string> report_names() {
@@ -188,20 +198,6 @@ std::string task_of_report(const fs::path& sql) {
   const auto lines = head_lines(sql, "task");
   return lines.empty() ? "measure" : lines.front();
 }
-
-namespace {
-
-constexpr const char* kAskedTables = R"sql(
-CREATE TEMP TABLE IF NOT EXISTS asked (
-  place INTEGER PRIMARY KEY, run_id INTEGER, case_id INTEGER, key TEXT, variant TEXT);
-CREATE TEMP TABLE IF NOT EXISTS asked_result (
-  place INTEGER, result_id INTEGER, round INTEGER, PRIMARY KEY (place, result_id)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS temp.asked_row ON asked (case_id, variant);
-DELETE FROM asked;
-DELETE FROM asked_result;
-)sql";
-
-}  // namespace
 
 void ask_about(Store& store, const std::vector<AskedRow>& rows) {
   Database& db = store.database();

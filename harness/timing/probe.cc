@@ -167,6 +167,32 @@ void want_large_pages(void* data, size_t bytes) {
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
 }
 
+constexpr int kWarmUp = 20;
+constexpr int kRounds = 10;  // A/A: 200 samples a side, in turns
+constexpr int kPerRound = 20;
+
+/// Valid spans of so many samples.
+std::vector<double> spans_of(Session& session, int samples, int& invalid) {
+  for (int i = 0; i < samples; ++i) session.enqueue();
+  std::vector<double> spans;
+  for (const Sample& s : session.collect()) {
+    if (s.flags == 0) spans.push_back(s.span_ns);
+  }
+  invalid += samples - static_cast<int>(spans.size());
+  return spans;
+}
+
+void warm_up(Session& session) {
+  int ignored = 0;
+  spans_of(session, kWarmUp, ignored);
+}
+
+std::vector<double> all_of(const std::vector<std::vector<double>>& turns) {
+  std::vector<double> all;
+  for (const std::vector<double>& turn : turns) all.insert(all.end(), turn.begin(), turn.end());
+  return all;
+}
+
 }  // namespace
 
 Health probe_host(Device& device) {
@@ -212,36 +238,6 @@ std::map<std::string, double> measure_host_ceilings(Device& device) {
   }
   return ceilings;
 }
-
-namespace {
-
-constexpr int kWarmUp = 20;
-constexpr int kRounds = 10;  // A/A: 200 samples a side, in turns
-constexpr int kPerRound = 20;
-
-/// Valid spans of so many samples.
-std::vector<double> spans_of(Session& session, int samples, int& invalid) {
-  for (int i = 0; i < samples; ++i) session.enqueue();
-  std::vector<double> spans;
-  for (const Sample& s : session.collect()) {
-    if (s.flags == 0) spans.push_back(s.span_ns);
-  }
-  invalid += samples - static_cast<int>(spans.size());
-  return spans;
-}
-
-void warm_up(Session& session) {
-  int ignored = 0;
-  spans_of(session, kWarmUp, ignored);
-}
-
-std::vector<double> all_of(const std::vector<std::vector<double>>& turns) {
-  std::vector<double> all;
-  for (const std::vector<double>& turn : turns) all.insert(all.end(), turn.begin(), turn.end());
-  return all;
-}
-
-}  // namespace
 
 RulerProblem::RulerProblem(Device& device, int64_t bytes) : Problem(device) {
   buffer_ = &make_tensor("buffer", Role::weight, DType::u8, {bytes});

@@ -200,6 +200,19 @@ class CudaDevice final : public Device {
   Memory hash_;
 };
 
+/// Throws Error(environment) where there is no such device.
+void require_device(int ordinal) {
+  std::string why;
+  const size_t count = cuda_devices(&why).size();
+  if (count == 0) {
+    give_up(Exit::environment, "device cuda:{} is not there: {}; use --device host", ordinal, why);
+  }
+  if (ordinal < 0 || static_cast<size_t>(ordinal) >= count) {
+    give_up(Exit::environment, "device cuda:{} is not there: visible are cuda:0 to cuda:{}",
+            ordinal, count - 1);
+  }
+}
+
 }  // namespace
 
 std::vector<DeviceFacts> cuda_devices(std::string* why_none) {
@@ -219,23 +232,6 @@ std::vector<DeviceFacts> cuda_devices(std::string* why_none) {
   for (int i = 0; i < count; ++i) all.push_back(read_facts(i));
   return all;
 }
-
-namespace {
-
-/// Throws Error(environment) where there is no such device.
-void require_device(int ordinal) {
-  std::string why;
-  const size_t count = cuda_devices(&why).size();
-  if (count == 0) {
-    give_up(Exit::environment, "device cuda:{} is not there: {}; use --device host", ordinal, why);
-  }
-  if (ordinal < 0 || static_cast<size_t>(ordinal) >= count) {
-    give_up(Exit::environment, "device cuda:{} is not there: visible are cuda:0 to cuda:{}",
-            ordinal, count - 1);
-  }
-}
-
-}  // namespace
 
 std::unique_ptr<Device> open_cuda_device(int ordinal) {
   require_device(ordinal);
