@@ -34,8 +34,7 @@ class File {
   ~File() {
     if (fd_ >= 0) ::close(fd_);
   }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
+  File(File&&) = delete;
 
   bool write(const std::string& text) const {
     return fd_ >= 0 && write_all(fd_, text.data(), text.size());

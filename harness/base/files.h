@@ -56,8 +56,7 @@ class FileLock {
   enum class Wait { no, yes };
   explicit FileLock(const std::filesystem::path& path, Wait wait = Wait::no);
   ~FileLock();
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
+  FileLock(FileLock&&) = delete;
 
   /// False while another process holds it, and where the file cannot be made or is a link.
   bool held() const { return fd_ >= 0; }

@@ -70,8 +70,7 @@ class Mapped {
   ~Mapped() {
     if (ok_ && bytes_ > 0) munmap(at_, bytes_);
   }
-  Mapped(const Mapped&) = delete;
-  Mapped& operator=(const Mapped&) = delete;
+  Mapped(Mapped&&) = delete;
   bool ok() const { return ok_; }
   Bytes bytes() const { return {static_cast<const uint8_t*>(at_), ok_ ? bytes_ : 0}; }
 

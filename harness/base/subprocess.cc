@@ -46,8 +46,7 @@ struct SpawnActions {
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attributes);
   }
-  SpawnActions(const SpawnActions&) = delete;
-  SpawnActions& operator=(const SpawnActions&) = delete;
+  SpawnActions(SpawnActions&&) = delete;
 };
 
 pid_t spawn(const std::vector<std::string>& command, const SpawnActions& actions) {

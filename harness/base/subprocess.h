@@ -19,8 +19,7 @@ class InterruptGuard {
  public:
   InterruptGuard();
   ~InterruptGuard();
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
+  InterruptGuard(InterruptGuard&&) = delete;
 
   /// Whether one came since the outermost guard was made.
   static bool interrupted();

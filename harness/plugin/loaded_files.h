@@ -48,8 +48,7 @@ class UnwatchedOpens {
  public:
   UnwatchedOpens();
   ~UnwatchedOpens();
-  UnwatchedOpens(const UnwatchedOpens&) = delete;
-  UnwatchedOpens& operator=(const UnwatchedOpens&) = delete;
+  UnwatchedOpens(UnwatchedOpens&&) = delete;
 
  private:
   const bool before_;

@@ -13,8 +13,7 @@ class CuptiLoan {
   /// Takes it. make_cupti_timer() works during its life.
   explicit CuptiLoan(int ordinal);
   ~CuptiLoan();
-  CuptiLoan(const CuptiLoan&) = delete;
-  CuptiLoan& operator=(const CuptiLoan&) = delete;
+  CuptiLoan(CuptiLoan&&) = delete;
 
   /// Why CUPTI cannot be had now, and who has it; empty: it is had.
   const std::string& why() const { return why_; }

@@ -22,8 +22,7 @@ class PassedOn {
   explicit PassedOn(int fd);
   /// Passes on what is there; whoever still holds the other end writes in vain.
   ~PassedOn();
-  PassedOn(const PassedOn&) = delete;
-  PassedOn& operator=(const PassedOn&) = delete;
+  PassedOn(PassedOn&&) = delete;
 
  private:
   void pass_on();
@@ -46,8 +45,7 @@ class Child {
         const std::map<std::string, std::string>& variables = {});
   /// Ends it.
   ~Child();
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
+  Child(Child&&) = delete;
 
   pid_t pid() const { return pid_; }
   bool alive() const { return pid_ > 0; }

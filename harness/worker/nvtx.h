@@ -28,8 +28,7 @@ class NvtxRange {
   explicit NvtxRange(const std::string&) {}
   ~NvtxRange() {}  // user-provided, so that a range that is only named is not "unused"
 #endif
-  NvtxRange(const NvtxRange&) = delete;
-  NvtxRange& operator=(const NvtxRange&) = delete;
+  NvtxRange(NvtxRange&&) = delete;
 };
 
 }  // namespace moegate

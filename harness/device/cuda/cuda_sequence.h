@@ -38,8 +38,7 @@ class CudaSequence {
   /// short or the variant cannot be captured.
   CudaSequence(Device& device, const Subject& subject, const Conditions& conditions);
   ~CudaSequence();
-  CudaSequence(const CudaSequence&) = delete;
-  CudaSequence& operator=(const CudaSequence&) = delete;
+  CudaSequence(CudaSequence&&) = delete;
 
   /// Enqueues the flush that the conditions ask for, then an empty kernel that keeps the flush and
   /// the launch apart. The flush first reads what look() asked for and spoils words of the next

@@ -195,8 +195,7 @@ class Counters {
     params.pRangeProfilerObject = object_;
     counter_cupti().cuptiRangeProfilerDisable(&params);
   }
-  Counters(const Counters&) = delete;
-  Counters& operator=(const Counters&) = delete;
+  Counters(Counters&&) = delete;
 
   const CounterPlan& plan() const { return plan_; }
 

@@ -52,8 +52,7 @@ class CuptiTag {
  public:
   explicit CuptiTag(uint64_t id);
   ~CuptiTag();
-  CuptiTag(const CuptiTag&) = delete;
-  CuptiTag& operator=(const CuptiTag&) = delete;
+  CuptiTag(CuptiTag&&) = delete;
 };
 
 }  // namespace moegate

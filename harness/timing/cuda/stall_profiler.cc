@@ -72,8 +72,7 @@ class PcSampler {
         pc_params<CUpti_PCSamplingDisableParams>(CUpti_PCSamplingDisableParamsSize, context_);
     if (enabled_) pc_cupti().cuptiPCSamplingDisable(&params);
   }
-  PcSampler(const PcSampler&) = delete;
-  PcSampler& operator=(const PcSampler&) = delete;
+  PcSampler(PcSampler&&) = delete;
 
   /// Needs a device without work. Starts and stops once, since only that tells whether one may.
   /// Throws Error(environment) naming the remedy.
