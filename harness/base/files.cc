@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 
@@ -36,7 +37,7 @@ class File {
   }
   File(File&&) = delete;
 
-  bool write(const std::string& text) const {
+  bool write(std::string_view text) const {
     return fd_ >= 0 && write_all(fd_, text.data(), text.size());
   }
   /// The whole text, and on the disk.
@@ -224,6 +225,24 @@ std::string random_name() {
     throw Error(Exit::environment, "the system gives no random numbers");
   }
   return fmt::format("{:016x}", number);
+}
+
+ScratchFolder::ScratchFolder(const std::string& what) {
+  std::string name = (fs::temp_directory_path() / ("moegate-" + what + "-XXXXXX")).string();
+  if (::mkdtemp(name.data()) == nullptr)
+    give_up(Exit::environment, "{}: cannot be made; set TMPDIR", name);
+  path_ = name;
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+std::string ScratchFolder::add(const std::string& name, std::string_view content) const {
+  const fs::path path = path_ / name;
+  if (!File(path, O_WRONLY | O_CREAT | O_EXCL).write(content)) fail(path);
+  return path.string();
 }
 
 FileLock::FileLock(const std::filesystem::path& path, Wait wait)

@@ -48,6 +48,20 @@ bool is_file_name(std::string_view text);
 /// 16 hex digits for what is made beside a file: another user cannot lay a link there beforehand.
 std::string random_name();
 
+/// A folder of its own, which goes with all that is in it at the end of its scope.
+class ScratchFolder {
+ public:
+  /// `what`: a part of its name. Throws Error(environment) where it cannot be made.
+  explicit ScratchFolder(const std::string& what);
+  ~ScratchFolder();
+  ScratchFolder(ScratchFolder&&) = delete;
+  /// Makes a file in it. Returns its path. Throws Error(usage) where that cannot be written.
+  std::string add(const std::string& name, std::string_view content) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
 /// Locks a file, which is made when missing and stays, or a folder; tries once, or waits until it
 /// is free. Of the kind that flock(1) takes in scripts; free as soon as every process that
 /// inherited it has ended.

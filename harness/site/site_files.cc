@@ -36,30 +36,6 @@ std::string part_of_page(const char* name) {
   return read_file(pages_folder() / name);
 }
 
-/// A folder of its own, removed at the end of its scope.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (fs::temp_directory_path() / "moegate-chart-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr)
-      give_up(Exit::environment, "{}: cannot be made; set TMPDIR", name);
-    path_ = name;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  std::string add(const char* name, const std::string& text) const {
-    write_file_atomically(path_ / name, text);
-    return (path_ / name).string();
-  }
-
- private:
-  fs::path path_;
-};
-
 /// The text of a chart: a Vega specification, whose data set "table" gets the rows. Throws
 /// Error(usage) naming the file for what is no JSON object.
 std::string read_chart(const fs::path& path) {
@@ -335,7 +311,7 @@ bool has_chart(const fs::path& sql) {
 std::string chart_svg(const fs::path& chart, const std::string& title, const Table& table) {
   const std::string job = fmt::format("{{\"spec\":{},\"title\":{},\"table\":{}}}",
                                       read_chart(chart), json_string(title), json_table(table));
-  const ScratchFolder folder;
+  const ScratchFolder folder("chart");
   const Finished node =
       run_program({"node", (pages_folder() / "svg.js").string(),
                    folder.add("vega.js", vega_script()), folder.add("chart.json", job)},

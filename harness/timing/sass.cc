@@ -3,20 +3,16 @@
 #include "harness/timing/sass.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <charconv>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <sstream>
 #include <utility>
 #include <vector>
 
 #include "harness/base/environment.h"
-#include "harness/base/error.h"
+#include "harness/base/files.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 
@@ -38,43 +34,6 @@ std::optional<std::pair<int64_t, std::string>> instruction_of(const std::string&
   std::string text;
   for (std::string word; words >> word;) text += (text.empty() ? "" : " ") + word;
   return std::pair(offset, text);
-}
-
-/// A file that goes with the object; without a name where none could be made.
-class CubinFile {
- public:
-  explicit CubinFile(std::span<const uint8_t> bytes) {
-    std::error_code ignored;
-    std::string name =
-        (std::filesystem::temp_directory_path(ignored) / "moegate-cubin-XXXXXX").string();
-    const int fd = ::mkstemp(name.data());
-    if (fd < 0) return;
-    name_ = name;
-    ::close(fd);
-    // nvdisasm refuses a file that is cut short.
-    std::ofstream(name_, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
-  }
-  ~CubinFile() {
-    if (!name_.empty()) ::unlink(name_.c_str());
-  }
-  CubinFile(const CubinFile&) = delete;
-  CubinFile& operator=(const CubinFile&) = delete;
-
-  const std::string& name() const { return name_; }
-
- private:
-  std::string name_;
-};
-
-std::map<std::string, Sass> run_nvdisasm(const std::vector<std::string>& command) {
-  try {
-    const Finished finished = run_program(command, Output::capture);
-    if (finished.exit == 0) return parse_sass(finished.out);
-  } catch (const Error&) {
-    // An instruction without its text is still an instruction.
-  }
-  return {};
 }
 
 }  // namespace
@@ -108,17 +67,25 @@ std::string find_nvdisasm() {
 
 Sass disassemble(const std::string& nvdisasm, std::span<const uint8_t> cubin,
                  const std::string& function, uint32_t symbol) {
-  const CubinFile file(cubin);
-  if (nvdisasm.empty() || file.name().empty()) return {};
-  // All of a library's cubin takes seconds; the one function is asked for first.
-  for (const std::vector<std::string>& only :
-       {std::vector<std::string>{"--function-index", fmt::format("{}", symbol)}, {}}) {
-    std::vector<std::string> command = {nvdisasm, "--print-code"};
-    command.insert(command.end(), only.begin(), only.end());
-    command.push_back(file.name());
-    auto functions = run_nvdisasm(command);
-    const auto found = functions.find(function);
-    if (found != functions.end() && !found->second.empty()) return std::move(found->second);
+  if (nvdisasm.empty()) return {};
+  try {
+    const ScratchFolder folder("cubin");
+    const std::string file =
+        folder.add("code.cubin", {reinterpret_cast<const char*>(cubin.data()), cubin.size()});
+    // All of a library's cubin takes seconds; the one function is asked for first.
+    for (const std::vector<std::string>& only :
+         {std::vector<std::string>{"--function-index", fmt::format("{}", symbol)}, {}}) {
+      std::vector<std::string> command = {nvdisasm, "--print-code"};
+      command.insert(command.end(), only.begin(), only.end());
+      command.push_back(file);
+      const Finished finished = run_program(command, Output::capture);
+      if (finished.exit != 0) continue;
+      auto functions = parse_sass(finished.out);
+      const auto found = functions.find(function);
+      if (found != functions.end() && !found->second.empty()) return std::move(found->second);
+    }
+  } catch (const std::exception&) {
+    // An instruction without its text is still an instruction.
   }
   return {};
 }
