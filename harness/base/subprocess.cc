@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <re2/re2.h>
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -11,7 +12,7 @@
 
 #include <atomic>
 #include <cerrno>
-#include <charconv>
+
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -89,11 +90,9 @@ pid_t parent_of(const fs::path& process) {
   std::ifstream in(process / "stat");
   std::string line;
   std::getline(in, line);
-  const size_t name_end = line.rfind(')');  // a name may hold anything
-  constexpr size_t kState = 4;              // ") S "
-  if (name_end == std::string::npos || line.size() < name_end + kState) return 0;
+  static const RE2 behind_name(R"(.*\) . (\d+))", RE2::Latin1);  // a name may hold anything
   pid_t parent = 0;
-  std::from_chars(line.data() + name_end + kState, line.data() + line.size(), parent);
+  RE2::PartialMatch(line, behind_name, &parent);
   return parent;
 }
 

@@ -2,10 +2,11 @@
 #include "harness/store/gbench.h"
 
 #include <benchmark/benchmark.h>
+#include <re2/re2.h>
 
 #include <map>
 #include <sstream>
-#include <string_view>
+
 #include <utility>
 #include <vector>
 
@@ -82,12 +83,9 @@ void add_aggregates(const std::vector<Run>& repetitions, std::vector<Run>& runs)
 /// The library states how it was built itself, and Debian's says debug; what is measured is what
 /// the run's program is.
 std::string with_build_type(std::string json, const RunInfo& run) {
-  constexpr std::string_view kName = "\"library_build_type\": \"";
-  const size_t name = json.find(kName);
-  if (name == std::string::npos) return json;
-  const size_t value = name + kName.size();
   const bool release = run.build.find("Release") != std::string::npos;
-  return json.replace(value, json.find('"', value) - value, release ? "release" : "debug");
+  RE2::Replace(&json, R"re(("library_build_type": ")[^"]*)re", release ? "\\1release" : "\\1debug");
+  return json;
 }
 
 }  // namespace

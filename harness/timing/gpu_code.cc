@@ -5,6 +5,7 @@
 #include "harness/timing/gpu_code.h"
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include <algorithm>
 #include <functional>
@@ -82,11 +83,10 @@ int threads_of(const std::vector<uint32_t>& words) {
 /// "13.0.88" of "...release 13.0, V13.0.88".
 std::string version_in(std::span<const uint8_t> note) {
   const std::string_view text(reinterpret_cast<const char*>(note.data()), note.size());
-  const size_t release = text.find("release ");
-  const size_t at = text.find(", V", release == std::string_view::npos ? text.size() : release);
-  if (at == std::string_view::npos) return "";
-  const std::string_view rest = text.substr(at + 3);
-  return std::string(rest.substr(0, rest.find_first_not_of("0123456789.")));
+  static const RE2 behind_release("(?s)release .*?, V([0-9.]*)", RE2::Latin1);
+  std::string version;
+  RE2::PartialMatch(text, behind_release, &version);
+  return version;
 }
 
 class CubinReader {

@@ -3,9 +3,8 @@
 #include "harness/timing/sass.h"
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 #include <unistd.h>
-
-#include <charconv>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -23,15 +22,11 @@ constexpr std::string_view kSectionLabel = ".text.";
 
 /// "/*01a0*/   @!P0   BRA `(.L_x_0) ;" -> 0x1a0 and "@!P0 BRA `(.L_x_0)".
 std::optional<std::pair<int64_t, std::string>> instruction_of(const std::string& line) {
-  const size_t close = line.find("*/");
-  if (!line.starts_with("/*") || close == std::string::npos) return std::nullopt;
+  static const RE2 form(R"(^/\*([0-9a-fA-F]+)\*/([^;]*);)", RE2::Latin1);
   int64_t offset = 0;
-  const auto read = std::from_chars(line.data() + 2, line.data() + close, offset, 16);
-  if (read.ec != std::errc() || read.ptr != line.data() + close) return std::nullopt;
-  const size_t end = line.find(';', close);
-  if (end == std::string::npos) return std::nullopt;
-  std::istringstream words(line.substr(close + 2, end - close - 2));
-  std::string text;
+  std::string written, text;
+  if (!RE2::PartialMatch(line, form, RE2::Hex(&offset), &written)) return std::nullopt;
+  std::istringstream words(written);
   for (std::string word; words >> word;) text += (text.empty() ? "" : " ") + word;
   return std::pair(offset, text);
 }
