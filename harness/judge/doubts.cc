@@ -58,16 +58,6 @@ void call_identical(CaseVerdict& v, const Expectation& expected) {
        "not measured: the base's program, whose variant launched what the base's did elsewhere");
 }
 
-CaseVerdict nobodys(const CaseId& id, const std::string& against) {
-  CaseVerdict v;
-  v.id = id;
-  v.against = against;
-  find(v, Rule::stalled,
-       std::string(kNotMeasured) +
-           ", the candidate lacks it, and it did not grow: give the night a larger --budget");
-  return v;
-}
-
 }  // namespace
 
 bool trust_ceilings(const Sides& head, const std::map<std::string, Expectation>& expected,
@@ -261,7 +251,11 @@ void leave_open(GateResult& result, const Sides& head,
   for (const CaseId& id : unheard) {
     result.more_s += replayed.measuring_s;
     const Expectation& e = expected_of(id);
-    if (e.stalled) result.cases.push_back(nobodys(id, e.against));
+    if (!e.stalled) continue;
+    result.cases.push_back(unmeasured(
+        id, e.against, Rule::stalled,
+        std::string(kNotMeasured) +
+            ", the candidate lacks it, and it did not grow: give the night a larger --budget"));
   }
   for (const CaseId& id : replayed.left_out) {
     if (!known.contains(id)) result.left_out.push_back(id.key + " " + id.variant);

@@ -17,16 +17,6 @@
 namespace moegate {
 namespace {
 
-CaseVerdict absent(const CaseId& id, const Side& base, const std::string& against) {
-  CaseVerdict v;
-  v.id = id;
-  v.against = against;
-  v.base = base.level.level();
-  find(v, Rule::absent,
-       "in the baseline, not in the run; if it was removed on purpose, bless a run without it");
-  return v;
-}
-
 /// A replay compared outputs on the same inputs; stored numbers need not have.
 std::string worse_of(const Look& look, const CaseId& id, const Replayed& replayed) {
   if (replayed.compared.count(id) == 0) return worse_output(*look.base, look.head);
@@ -146,16 +136,25 @@ void find_absent(GateResult& result, const Sides& head,
     InOrder there(head);
     for (const auto& [id, base] : e.sides) {
       if (there.find_or_null(id) || !base.measured() || base.retired) continue;
-      if (setting.partial) {
-        ++result.not_run;
-      } else {
-        result.cases.push_back(absent(id, base, e.against));
-      }
+      result.not_run += setting.partial;
+      if (setting.partial) continue;
+      result.cases.push_back(unmeasured(
+          id, e.against, Rule::absent,
+          "in the baseline, not in the run; if it was removed on purpose, bless a run without it"));
+      result.cases.back().base = base.level.level();
     }
   }
 }
 
 }  // namespace
+
+CaseVerdict unmeasured(const CaseId& id, const std::string& against, Rule rule, std::string why) {
+  CaseVerdict v;
+  v.id = id;
+  v.against = against;
+  find(v, rule, std::move(why));
+  return v;
+}
 
 bool same_code(const Side& base, const Side& head) {
   return !head.code.empty() && base.code == head.code;
@@ -305,12 +304,9 @@ void name_environment(GateResult& result) {
 
 void add_lacking(GateResult& result, const std::vector<CaseId>& lacking) {
   for (const CaseId& id : lacking) {
-    CaseVerdict v;
-    v.id = id;
     const Expectation* suite = find_or_null(result.suites, id.suite);
-    if (suite) v.against = suite->against;
-    find(v, Rule::lacking, "in the base's suite, not in the head's");
-    result.cases.push_back(std::move(v));
+    result.cases.push_back(unmeasured(id, suite ? suite->against : "", Rule::lacking,
+                                      "in the base's suite, not in the head's"));
   }
   count_outcomes(result);
 }

@@ -130,6 +130,9 @@ struct GateResult {
 /// before included where it still says something. Nothing else gives a row an outcome.
 void find(CaseVerdict& v, Rule rule, std::string why);
 
+/// A row that the run lacks, of which this is found.
+CaseVerdict unmeasured(const CaseId& id, const std::string& against, Rule rule, std::string why);
+
 /// What its latency came to; inconclusive where there was no time to replay it.
 Outcome latency_outcome(const CaseVerdict& v);
 /// Whether its latency fails it, whatever its outputs do; also where a waiver lets it.
