@@ -22,14 +22,10 @@ std::string stamp_fault(const std::string& theirs, const std::string& ours);
 void with_kernels(const std::vector<std::string>& files,
                   const std::function<void(const Registry&)>& then);
 
-// Kernels in Python. The interpreter runs in the worker's process, so that its launches share
-// stream, graphs and memory with all others; its library is opened at run time. python/moegate
-// is the other end. Nothing of Python's C interface is used but its main(): all calls go
-// through ctypes.
-
 /// Runs the interpreter that MOEGATE_PYTHON names (default: python3) in this process, registers the
 /// kernels of these files, calls `then`, and ends the interpreter. Throws what `then` throws, and
-/// Error(usage) for a file that cannot be imported, or where there is no such interpreter.
+/// Error(usage) for a file that cannot be imported, or where there is no such interpreter. Its other
+/// end is python/moegate.
 void with_python(const std::vector<std::string>& files, const std::function<void()>& then);
 
 /// The registry, with what Python needs to know of every problem.

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From readings of a GPU's energy counter to the energy of a launch. Pure; knows neither CUDA nor
-// NVML.
-//
-// The counter moves in steps, some dozens of milliseconds apart, and a launch takes microseconds.
-// So launches go on back to back for more than a second, power is the slope between two steps of
-// the counter, and energy is power times the time of a launch. A cold launch has its flush before
-// it; as many flushes alone are measured as well and subtracted.
+// From readings of a GPU's energy counter to the energy of a launch (timing/README.md says how).
+// Power is the slope between two steps of the counter, and energy is power times the time of a
+// launch. Pure; knows neither CUDA nor NVML.
 #pragma once
 
 #include <optional>

@@ -3,15 +3,6 @@
 // be another build of moegate (the base of an A/B) or another program altogether. A message is an
 // object with a `kind`; its fields and enumerators go by name, a field that the receiver does not
 // know is ignored, and one that is absent keeps its default.
-//
-//   runner                           worker
-//   start {wire, features, options}  → hello {wire, features, device, operators, variants, …}
-//   check {questions}                → answers {answers}
-//   run {spec, variant, canary, …}   → result {result, cost, facts}
-//   throttle                         → throttled {reasons}
-//   loaded                           → files {files}
-//   environment                      → items {items}
-// A worker may answer anything with fault {fault, exit}, and ends.
 #pragma once
 
 #include <nlohmann/json.hpp>

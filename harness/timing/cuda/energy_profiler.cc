@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Energy of a launch, by the GPU's own counter (timing/energy.h says how). Launches go on back to
+// Energy of a launch, by the GPU's own counter (timing/README.md says how). Launches go on back to
 // back: a cold one behind its flush, as it is timed, a warm one behind the launch before it. A
 // thread of its own reads the counter, which takes milliseconds on some machines: the GPU must not
 // wait for it.
