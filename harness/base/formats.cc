@@ -4,7 +4,6 @@
 #include <re2/re2.h>
 #include <boost/algorithm/string/replace.hpp>
 
-#include <cstring>
 #include <filesystem>
 #include <sstream>
 

@@ -2,7 +2,6 @@
 #include "harness/base/subprocess.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <re2/re2.h>
 #include <spawn.h>
@@ -12,7 +11,6 @@
 
 #include <atomic>
 #include <cerrno>
-
 #include <cstdio>
 #include <cstring>
 #include <filesystem>

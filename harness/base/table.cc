@@ -138,7 +138,6 @@ std::string render_json(const Table& table) {
   return out + (table.rows.empty() ? "]\n" : "\n]\n");
 }
 
-/// What a cell is ordered by.
 struct SortKey {
   enum Kind { number, text, empty } kind;
   double value = 0;

@@ -16,7 +16,6 @@
 namespace moegate {
 namespace {
 
-/// Where the text's characters start.
 std::vector<size_t> character_starts(std::string_view text) {
   std::vector<size_t> starts;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -10,7 +10,6 @@
 
 namespace moegate {
 
-/// A row on both devices.
 struct OnTwoDevices {
   double log_ratio = 0;  // head's device to base's
   double se = 0;         // of that, from what its processes spread by
@@ -35,7 +34,6 @@ struct DeviceSpread {
 /// fewer than twenty rows.
 std::optional<DeviceSpread> device_spread(std::span<const OnTwoDevices> rows, double margin);
 
-/// The same of two sides.
 std::optional<DeviceSpread> device_spread(const Sides& base, const Sides& head, double margin);
 
 }  // namespace moegate

@@ -27,7 +27,6 @@ class InOrder {
 
   explicit InOrder(const Map& map) : map_(&map), at_(map.begin()) {}
 
-  /// As Map::find().
   Iterator find(const typename Map::key_type& key) {
     constexpr int kSteps = 4;
     const auto less = map_->key_comp();
@@ -41,7 +40,6 @@ class InOrder {
     if (!passed || !none_before) at_ = map_->lower_bound(key);
     return at_ == map_->end() || less(key, at_->first) ? map_->end() : at_;
   }
-  /// Null: the map has no such key.
   const typename Map::mapped_type* find_or_null(const typename Map::key_type& key) {
     const Iterator found = find(key);
     return found == map_->end() ? nullptr : &found->second;
@@ -52,7 +50,6 @@ class InOrder {
   Iterator at_;
 };
 
-/// The value of a key; null: the map has none.
 template <class Map>
 const typename Map::mapped_type* find_or_null(const Map& map, const typename Map::key_type& key) {
   const auto found = map.find(key);

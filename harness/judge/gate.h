@@ -50,7 +50,6 @@ struct Replayed {
   }
 };
 
-/// One suite's expectation: where it comes from and what it says.
 struct Expectation {
   /// "baselines/nvidia-h200/nightly.tsv" or "run 3 'main'"; empty: there is none.
   std::string against;

@@ -49,13 +49,11 @@ enum class Rule {
 };
 constexpr size_t kRuleCount = static_cast<size_t>(Rule::same_outputs) + 1;
 
-/// What was found of a row.
 using Found = std::bitset<kRuleCount>;
 
 /// What the first of them says; Outcome::pass for nothing.
 Outcome outcome_of(const Found& found);
 
-/// What latency alone says.
 Rule rule_of(const Judgement& latency);
 
 }  // namespace moegate

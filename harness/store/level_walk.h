@@ -26,7 +26,6 @@ inline constexpr auto kUnjudged = std::to_array<std::string_view>(
 /// Cases by their keys. Empty: all of them.
 using CaseFilter = std::function<bool(const std::string& key)>;
 
-/// What of a run is read.
 struct LevelChoice {
   int64_t run = 0;
   CaseFilter cases = {};  // of others no result is read

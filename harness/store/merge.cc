@@ -17,7 +17,6 @@
 namespace moegate {
 namespace {
 
-/// What is written.
 class Merge {
  public:
   explicit Merge(Store& out) : out_(out), db_(out.database()), shapes_(shapes_of(db_)) {

@@ -51,7 +51,6 @@ std::string insert_greater(const TableShape& table) {
                      fmt::join(theirs, ", "), fmt::join(ours, ", "));
 }
 
-/// Finds a row by the columns that name it.
 std::string find_by_name(const KeptOnce& kept) {
   std::vector<std::string> terms;
   for (const std::string& column : kept.name) {

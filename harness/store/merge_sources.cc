@@ -84,7 +84,6 @@ bool Choice::takes(Source& in, const RunInfo& run, std::vector<std::string>& not
 
 using Names = std::set<std::string>;
 
-/// The devices of a campaign's shards.
 std::vector<DeviceFacts> devices_of(Database& db, int64_t run) {
   return all_rows<DeviceFacts>(
       db,

@@ -52,7 +52,6 @@ struct Range {
   int64_t begin, count;
 };
 
-/// This thread's part of `count` words.
 Range my_part(int64_t count) {
   const int64_t threads = omp_get_num_threads(), me = omp_get_thread_num();
   const int64_t begin = count * me / threads;

@@ -31,7 +31,6 @@ struct ClockLimit {
   std::string what;
 };
 
-/// What was found out about a device.
 struct Health {
   std::vector<Probe> probes;
   /// Whether the timer that is the default here works.

@@ -13,7 +13,6 @@
 
 namespace moegate {
 
-/// What a profiler is to look at.
 struct Profiling {
   std::vector<std::string> metrics;  // counters by CUPTI's names; empty: the default ones
   bool per_kernel = false;           // counters of each kernel of a launch, too

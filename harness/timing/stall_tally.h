@@ -44,7 +44,6 @@ struct StallTable {
   int64_t samples = 0;              // of all kernels, also of what became no row
 };
 
-/// Adds samples up.
 class StallTally {
  public:
   void add(const PcSample& sample);

@@ -2,7 +2,6 @@
 // Timing on the host: steady_clock around the launch, operands flushed from every cache level,
 // threads pinned and awake. Absolute times on a shared machine drift, so each sample of a variant
 // is taken next to one of the operator's yardstick variant, in alternating order.
-#include <omp.h>
 #include <sys/resource.h>
 
 #if defined(__x86_64__)
@@ -50,7 +49,6 @@ struct Moment {
   uint64_t after = ticks();
 };
 
-/// Time that passed by both clocks.
 struct TwoClocks {
   double ns = 0, least_ticks = 0, most_ticks = 0;
   void add(const Moment& start, const Moment& end) {

@@ -10,7 +10,6 @@
 namespace moegate {
 namespace {
 
-/// Says of elements where they are.
 class Where {
  public:
   Where(const Place& place, int64_t width) : place_(place), width_(width) {}

@@ -57,7 +57,6 @@ struct SeedError {
   BeyondRounding rounding = {};
 };
 
-/// Of seeds, the mean.
 BeyondRounding mean_rounding(std::span<const SeedError> seeds);
 
 /// Hashes of an operator's tensors (names, roles, types, shapes), of its limits, and of its cost,
@@ -96,11 +95,9 @@ Accuracy compare_floats(std::string output, std::span<const float> out,
                         std::span<const double> truth, int64_t row, const Tolerance& tolerance,
                         const FloatType& type, const Place& place = {});
 
-/// Compares integers exactly.
 Accuracy compare_exact(std::string output, std::span<const int32_t> out,
                        std::span<const int32_t> truth);
 
-/// Demands that every byte is zero.
 Accuracy compare_zero(std::string output, std::span<const uint8_t> out);
 
 }  // namespace moegate

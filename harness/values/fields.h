@@ -82,7 +82,6 @@ struct Anything {
   operator V() const;  // NOLINT: implicit is what it is for
 };
 
-/// How many members an aggregate has.
 template <class T, class... Members>
 consteval size_t count_members() {
   if constexpr (requires { T{std::declval<Members>()..., Anything{}}; }) {

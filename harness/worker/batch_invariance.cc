@@ -120,7 +120,6 @@ class Question {
     return true;
   }
 
-  /// Which tokens batches of a size begin with.
   std::set<int64_t> first_tokens(int64_t tokens) const {
     std::set<int64_t> firsts = {first_ - (tokens - 1), first_ - tokens / 2};
     for (int64_t i = 0; i < kTokens; i += tokens) firsts.insert(first_ + i);

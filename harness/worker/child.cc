@@ -35,7 +35,6 @@ std::mutex& family() {
   return mutex;
 }
 
-/// The workers that are alive.
 std::set<pid_t>& workers() {
   static std::set<pid_t> pids;
   return pids;

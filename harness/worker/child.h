@@ -43,7 +43,6 @@ class Child {
   /// there are no pipes or no processes to be had.
   Child(const std::string& program, const std::vector<int>& cpus,
         const std::map<std::string, std::string>& variables = {});
-  /// Ends it.
   ~Child();
   Child(Child&&) = delete;
 

@@ -25,7 +25,6 @@ class ProcessState {
   /// What is different now, as a sentence that blames the variant that ran in between; empty when
   /// nothing is. Threads and timers may end and memory may be freed.
   std::string broken(bool may_start_threads = false) const;
-  /// Puts back what can be put back.
   void restore() const;
   /// Bytes of memory that were taken since, and not given back: what no other process shares, from
   /// the heap or not. 0 where the kernel does not tell, and under a sanitizer, whose own it is.

@@ -154,7 +154,6 @@ class WorkerSource {
   virtual std::unique_ptr<Worker> start(const WorkerOptions& options) = 0;
 };
 
-/// The source of child processes.
 WorkerSource& worker_processes();
 
 }  // namespace moegate

@@ -40,7 +40,6 @@ class CuptiLog {
   /// Moves everything recorded so far into the batch; shapes are numbered in `shapes`. The device
   /// must be idle. Throws Error(environment) when CUPTI fails.
   static void drain(CuptiBatch& batch, ShapeTable& shapes);
-  /// Forgets everything recorded so far.
   static void discard();
 
   /// Nanoseconds on the clock of all records (CLOCK_MONOTONIC_RAW; a guest's: CUPTI's).

@@ -68,7 +68,6 @@ class EnergyReader {
   std::jthread thread_;  // the last: it uses the others
 };
 
-/// What a batch does over and over.
 enum class Doing { launch, flush, both, two_flushes };
 
 class EnergyLoad {
