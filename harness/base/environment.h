@@ -27,8 +27,6 @@ std::filesystem::path place_of(const std::filesystem::path& program);
 /// nothing does.
 std::filesystem::path home_of(const std::filesystem::path& program);
 
-// Which CPUs belong together, and how several processes share them.
-
 using Cpus = std::vector<int>;
 
 /// The CPUs that this process may use, those of one core together, cores of one socket next to each

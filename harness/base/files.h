@@ -38,8 +38,6 @@ void append_to_file(const std::filesystem::path& path, const std::string& text);
 /// Writes all bytes, however often it is interrupted. False, with errno, where it cannot.
 bool write_all(int fd, const void* data, size_t bytes) noexcept;
 
-// Names of files in a folder: which texts may be one, and one that nobody guesses.
-
 /// Whether a text may name a file in a folder, and nothing elsewhere: no '/', no control
 /// characters, and it does not begin with '.' or '-'. What a store or a baseline says becomes a
 /// part of a path, or of a command, only so.

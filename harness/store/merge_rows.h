@@ -132,8 +132,6 @@ class KeptRows {
   std::vector<RowCopy> parts_;
 };
 
-// What belongs to a run, copied into another store once the run has a number there.
-
 /// Copies runs of one source, each within a transaction of it that its caller began.
 class RunRows {
  public:

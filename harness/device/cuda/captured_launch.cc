@@ -187,7 +187,6 @@ std::vector<CapturedLaunch::Executable> CapturedLaunch::parts() const {
 
 namespace {
 
-/// Adds up what a launch gives the GPU.
 class Given {
  public:
   explicit Given(const Problem& problem) : problem_(problem), tensors_(problem.tensors()) {}

@@ -133,8 +133,6 @@ const PcCupti& pc_cupti();
 /// fails …".
 void require_pc(CUptiResult result, const std::string& what);
 
-// CUPTI serves one tool at a time: signs of another one.
-
 /// Why CUPTI belongs to somebody else (a variable or a tool), read from the environment; empty: it
 /// does not, as far as that says.
 std::string other_profiler();
