@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/base/escape.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
-#include <array>
 #include <boost/algorithm/string/replace.hpp>
 #include <cctype>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 namespace moegate {
@@ -85,20 +87,13 @@ std::string clipped(const std::string& text, size_t characters) {
 }
 
 std::string xml_escaped(const std::string& text) {
-  constexpr std::string_view kMarkup = "&<>\"\t\n\r";  // an attribute would make blanks of the last
-  constexpr std::array kReferences = {"&amp;", "&lt;", "&gt;", "&quot;", "&#9;", "&#10;", "&#13;"};
-  std::string out;
-  for (const char c : valid_utf8(text)) {
-    if (const size_t at = kMarkup.find(c); at != std::string_view::npos) {
-      out += kReferences.at(at);
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += kReplacement;
-    } else {
-      out += c;
-    }
-  }
-  for (const char* no_character : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"})
-    boost::replace_all(out, no_character, kReplacement);
+  constexpr std::pair<const char*, const char*> kReferences[] = {
+      {"&", "&amp;"}, {"<", "&lt;"},   {">", "&gt;"},  {"\"", "&quot;"},
+      {"\t", "&#9;"}, {"\n", "&#10;"}, {"\r", "&#13;"}};  // an attribute would make blanks of these
+  static const RE2 no_character(R"([\x00-\x1f\x{FFFE}\x{FFFF}])");
+  std::string out = valid_utf8(text);
+  for (const auto& [markup, reference] : kReferences) boost::replace_all(out, markup, reference);
+  RE2::GlobalReplace(&out, no_character, kReplacement);
   return out;
 }
 

@@ -94,11 +94,6 @@ fs::path behind_links(const fs::path& path) {
   fail(path);
 }
 
-/// Another user who could guess it would lay a link there.
-std::string temporary_of(const fs::path& target) {
-  return target.string() + "." + random_name() + ".tmp";
-}
-
 /// Removes what writers of `target` that were killed have left: TARGET.DIGITS.tmp, an hour old. Of
 /// earlier versions the digits are a process's number.
 void remove_leftovers(const fs::path& target) {
@@ -179,7 +174,7 @@ void write_file_atomically(const fs::path& path, const std::string& text) {
     return;
   }
   remove_leftovers(target);
-  const fs::path temporary = temporary_of(target);
+  const fs::path temporary = target.string() + "." + random_name() + ".tmp";
   const bool stored = File(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW).store(text);
   if (!stored || ::rename(temporary.c_str(), target.c_str()) != 0) {
     const int why = errno;
