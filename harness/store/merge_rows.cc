@@ -30,10 +30,6 @@ std::string insert_into(const TableShape& table) {
                      fmt::join(table.columns, ", "), made);
 }
 
-std::string select_from(const TableShape& table) {
-  return fmt::format("SELECT {} FROM {}", fmt::join(table.columns, ", "), table.name);
-}
-
 /// INSERT, or the greater of two rows. NULL is put in the place of a text, so that any two
 /// rows compare.
 std::string insert_greater(const TableShape& table) {
@@ -115,7 +111,8 @@ RowCopy::RowCopy(Database& in, Database& out, const TableShape& table,
                  const NumberOfByColumn& numbers, const std::string& where, Twice twice,
                  const std::string& own)
     : table_(table),
-      rows_(in, fmt::format("{} WHERE {}", select_from(table), where)),
+      rows_(in, fmt::format("SELECT {} FROM {} WHERE {}", fmt::join(table.columns, ", "),
+                            table.name, where)),
       insert_(out, twice == Twice::greater ? insert_greater(table) : insert_into(table)) {
   for (const std::string& column : table.columns) {
     const auto at = numbers.find(column);

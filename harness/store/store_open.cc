@@ -172,11 +172,6 @@ void convert(Database& db) {
   writing.commit();
 }
 
-void set_journal_mode(Database& db) {
-  const bool wal = sqlite3_libversion_number() >= kFirstSafeWal;
-  db.run(wal ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE");
-}
-
 /// Throws for a file that is no store of ours. Looks at nothing but its first bytes: a connection
 /// that may write would roll back the journal of another program's database, and one that may not
 /// cannot read a store of ours whose writer died.
@@ -261,7 +256,8 @@ Store Store::open(const std::string& path, Mode mode) {
   }
   wait_patiently(store.db_);
   if (!is_made) make_store(store.db_);
-  set_journal_mode(store.db_);
+  const bool wal = sqlite3_libversion_number() >= kFirstSafeWal;
+  store.db_.run(wal ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE");
   return store;
 }
 

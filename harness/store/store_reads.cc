@@ -25,12 +25,6 @@ std::string list_runs(Database& db) {
   return list.empty() ? "none; `moegate run` makes one" : fmt::format("{}", fmt::join(list, ", "));
 }
 
-/// A label that is close to what was typed.
-std::string meant_label(Database& db, const std::string& typed) {
-  return did_you_mean(typed, values_of<std::string>(
-                                 db, "SELECT 'latest' UNION ALL SELECT DISTINCT label FROM run"));
-}
-
 }  // namespace
 
 int64_t Store::find_resumable(const std::string& which) {
@@ -77,8 +71,10 @@ int64_t Store::find_run(const std::string& which, const std::string& task) {
       "DESC LIMIT 1",
       parse_number<int64_t>(which).value_or(0), which);
   if (found != 0) return found;
+  const auto known =
+      values_of<std::string>(db_, "SELECT 'latest' UNION ALL SELECT DISTINCT label FROM run");
   usage_error("{}: no run '{}'{} (latest, a number or a label); its runs: {}", db_.path(), which,
-              meant_label(db_, which), list_runs(db_));
+              did_you_mean(which, known), list_runs(db_));
 }
 
 int64_t Store::find_shard(const std::string& campaign, int shard) {

@@ -69,10 +69,6 @@ std::vector<Value> attributes_of(std::span<const uint8_t> bytes) {
   return values;
 }
 
-std::string extent_of(const std::vector<uint32_t>& words) {
-  return fmt::format("{}", fmt::join(words, "x"));
-}
-
 /// Threads of a block of these extents; 0 for what cannot be one.
 int threads_of(const std::vector<uint32_t>& words) {
   uint64_t threads = words.empty() ? 0 : 1;
@@ -149,7 +145,9 @@ class CubinReader {
       if (value.attribute == kMaxThreads || value.attribute == kRequiredThreads) {
         k.max_threads = threads_of(value.words);
       }
-      if (value.attribute == kBlocksPerCluster) k.cluster = extent_of(value.words);
+      if (value.attribute == kBlocksPerCluster) {
+        k.cluster = fmt::format("{}", fmt::join(value.words, "x"));
+      }
       if (value.attribute == kNumBarriers) k.barriers = value.small & 0xff;
     }
   }

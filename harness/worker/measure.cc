@@ -15,17 +15,13 @@
 namespace moegate {
 namespace {
 
-double footprint(const Problem& problem) {
-  double bytes = 0;
-  for (const Tensor* t : problem.tensors()) bytes += static_cast<double>(t->bytes());
-  return bytes;
-}
-
 /// How many problems a launch alternates among. Memory placement and graph instantiation shift a
 /// whole process's spans by half a percent on an H200; many small sets average that out. Large ones
 /// cost too much, and two are enough to defeat any cache.
-size_t set_count(double bytes) {
-  constexpr double kMiB = 1 << 20;
+size_t set_count(const Problem& problem) {
+  constexpr size_t kMiB = 1 << 20;
+  size_t bytes = 0;
+  for (const Tensor* t : problem.tensors()) bytes += t->bytes();
   return bytes <= 8 * kMiB ? 8 : bytes <= 64 * kMiB ? 4 : 2;
 }
 
@@ -36,7 +32,7 @@ std::vector<std::unique_ptr<Problem>> make_sets(Device& device, const Case& c, c
     Case seeded = c;
     seeded.params["seed"] = std::to_string(seed_of_set(c, sets.size()));
     sets.push_back(op.make(device, seeded));
-  } while (home == Home::own && sets.size() < set_count(footprint(*sets[0])));
+  } while (home == Home::own && sets.size() < set_count(*sets[0]));
   return sets;
 }
 

@@ -23,10 +23,6 @@ uint32_t* allocate_gate() {
   return new (gate) uint32_t(0);
 }
 
-void free_gate(uint32_t* gate) {
-  cudaFreeHost(gate);
-}
-
 /// Of the flush, that are on an SM at once.
 template <FlushKind kind>
 int blocks_per_sm() {
@@ -49,7 +45,7 @@ CudaSequence::CudaSequence(Device& device, const Subject& subject, const Conditi
       conditions_(conditions),
       flush_buffer_(nullptr, {&device}),
       readings_(device.allocate(kMostPending * sizeof(SampleReading)), {&device}),
-      gate_(allocate_gate(), free_gate) {
+      gate_(allocate_gate(), [](uint32_t* gate) { cudaFreeHost(gate); }) {
   if (conditions.cache != Cache::warm && conditions.flush != Flush::none) {
     const double bytes = conditions.flush_factor * static_cast<double>(device.facts().cache_bytes);
     flush_bytes_ = static_cast<size_t>(bytes) / sizeof(uint4) * sizeof(uint4);

@@ -25,11 +25,6 @@ constexpr int kSamples = 200;
 constexpr int kFlushSamples = 50;
 constexpr double kColdLeast = 1.2;  // an L2 hit is about twice as fast on an H200
 
-/// Whole MiB of which two fit in L2.
-int64_t ruler_bytes(const DeviceFacts& facts) {
-  return std::clamp(facts.cache_bytes / 3 / kMega * kMega, kMega, kRulerMost);
-}
-
 void launch_read(const RulerProblem& problem, const Launch& launch) {
   constexpr int kThreads = 512;
   const Tensor& buffer = problem.buffer();
@@ -201,8 +196,9 @@ Health probe_cuda(Device& device) {
     const std::unique_ptr<Timer> cupti = no_cupti.empty() ? make_cupti_timer(device) : nullptr;
     add_timers(no_cupti, cupti ? cupti->tick_ns() : 0, event->tick_ns(), probes);
     Timer& timer = cupti ? *cupti : *event;
-    // Two buffers, as a case has several problem sets.
-    const int64_t bytes = ruler_bytes(device.facts());
+    // Two buffers, as a case has several problem sets: whole MiB, of which two fit in L2.
+    const int64_t cache = device.facts().cache_bytes;
+    const int64_t bytes = std::clamp(cache / 3 / kMega * kMega, kMega, kRulerMost);
     RulerProblem first(device, bytes), second(device, bytes);
     const Variant read = ruler_variant("read", Backend::cuda, launch_read);
     const Subject subject{&read, {&first, &second}};
