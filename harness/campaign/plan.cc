@@ -31,7 +31,7 @@ std::vector<Case> load_cases(const RunOptions& options, const Hello& hello) {
     c.get_int("seed", 0, std::numeric_limits<int64_t>::max());
     cache_of(c);
     launch_of(c);
-    adapt(c, hello.device.backend);
+    if (hello.device.backend == Backend::host) c.params["launch"] = "stream";  // its one mode
     if (!options.ops.empty() && std::ranges::count(options.ops, c.op) == 0) return;
     std::string key = c.key();
     if (!filter.found_in(key) || !seen.insert(std::move(key)).second) return;

@@ -58,8 +58,6 @@ struct Look {
     return comparable() && other.empty() && !identical() && !disturbed() && !impossible() &&
            !warm();
   }
-  /// A variant that states that it does not support a row which no baseline has either.
-  bool expected_by_nobody() const { return !base && head.status == Status::unsupported; }
 };
 
 /// The row with all that its two sides say but latency.

@@ -272,7 +272,8 @@ FILE* noted(FILE* file, const char* path, const char* mode) {
 
 /// The C library's own function.
 template <class Function>
-Function* real(std::atomic<Function*>& known, const char* name) {
+Function* real(const char* name) {
+  static constinit std::atomic<Function*> known{nullptr};
   Function* found = known.load();
   if (!found) known = found = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
   return found;
@@ -282,11 +283,6 @@ using Open = int(const char*, int, ...);
 using OpenAt = int(int, const char*, int, ...);
 using OpenFile = FILE*(const char*, const char*);
 using ReopenFile = FILE*(const char*, const char*, FILE*);
-
-constinit std::atomic<Open*> real_open{nullptr};
-constinit std::atomic<OpenAt*> real_openat{nullptr};
-constinit std::atomic<OpenFile*> real_fopen{nullptr};
-constinit std::atomic<ReopenFile*> real_freopen{nullptr};
 
 }  // namespace
 
@@ -346,14 +342,14 @@ FILE* watched_freopen64(const char* path, const char* mode, FILE* file) __asm__(
 
 int watched_open(const char* path, int flags, ...) {
   MOEGATE_MODE_AFTER(flags);
-  const int file = real(real_open, "open")(path, flags, mode);
+  const int file = real<Open>("open")(path, flags, mode);
   note(file, AT_FDCWD, path, flags);
   return file;
 }
 
 int watched_openat(int at, const char* path, int flags, ...) {
   MOEGATE_MODE_AFTER(flags);
-  const int file = real(real_openat, "openat")(at, path, flags, mode);
+  const int file = real<OpenAt>("openat")(at, path, flags, mode);
   note(file, at, path, flags);
   return file;
 }
@@ -369,11 +365,11 @@ int watched_openat_2(int at, const char* path, int flags) {
 }
 
 FILE* watched_fopen(const char* path, const char* mode) {
-  return noted(real(real_fopen, "fopen")(path, mode), path, mode);
+  return noted(real<OpenFile>("fopen")(path, mode), path, mode);
 }
 
 FILE* watched_freopen(const char* path, const char* mode, FILE* file) {
-  FILE* opened = real(real_freopen, "freopen")(path, mode, file);
+  FILE* opened = real<ReopenFile>("freopen")(path, mode, file);
   return path ? noted(opened, path, mode) : opened;
 }
 

@@ -22,9 +22,8 @@ struct EnergyReading {
 /// What the counter said while something went on.
 struct Power {
   double watts = 0;
-  double step_mj =
-      0;  // the largest between two readings that differ: what one of them may be off by
-  double step_s = 0;  // mean time between two steps
+  double step_mj = 0;  // the largest between two readings: what one of them may be off by
+  double step_s = 0;   // mean time between two steps
   int steps = 0;
 };
 

@@ -34,10 +34,4 @@ inline LaunchMode launch_of(const Case& c) {
   return static_cast<LaunchMode>(c.get_choice("launch", {"stream", "graph"}));
 }
 
-/// Makes the case one that a backend can run: the host has no launch modes, so there launch = graph
-/// becomes launch = stream.
-inline void adapt(Case& c, Backend backend) {
-  if (backend == Backend::host) c.params["launch"] = "stream";
-}
-
 }  // namespace moegate
