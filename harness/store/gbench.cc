@@ -6,7 +6,6 @@
 
 #include <map>
 #include <sstream>
-
 #include <utility>
 #include <vector>
 

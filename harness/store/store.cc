@@ -5,7 +5,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <chrono>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "harness/base/hash.h"
@@ -17,15 +17,12 @@ namespace moegate {
 namespace {
 
 std::string now_utc() {
-  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
 
 /// 32 hex digits that no other store has.
 std::string random_id(Database& db) {
-  Statement q(db, "SELECT lower(hex(randomblob(16)))");
-  q.step();
-  return q.text(0);
+  return values_of<std::string>(db, "SELECT lower(hex(randomblob(16)))").front();
 }
 
 int64_t upsert_case(Database& db, const Case& c, const Cost& cost) {
