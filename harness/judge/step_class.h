@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/base/names.h"
+
 namespace moegate {
 
 enum class StepClass { code, benchmark, machine, noise };

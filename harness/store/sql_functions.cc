@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-
 #include <optional>
 #include <string>
 #include <string_view>
@@ -148,8 +147,7 @@ void blocks_on_sm(sqlite3_context* context, sqlite3_value** values) {
 /// The spans in a blob; of the view sample they are plain.
 std::optional<std::vector<float>> spans_of(sqlite3_value* value, Packing packing = Packing::plain) {
   const auto bytes = static_cast<size_t>(sqlite3_value_bytes(value));
-  return unpack_spans(packing,
-                      {static_cast<const std::byte*>(sqlite3_value_blob(value)), bytes});
+  return unpack_spans(packing, {static_cast<const std::byte*>(sqlite3_value_blob(value)), bytes});
 }
 
 /// The spans of a row of the table sample as little-endian f32, ns; NULL for bytes that are none.

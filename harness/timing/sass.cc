@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 #include <unistd.h>
+
 #include <optional>
 #include <sstream>
 #include <utility>
