@@ -24,8 +24,8 @@ void with_kernels(const std::vector<std::string>& files,
 
 /// Runs the interpreter that MOEGATE_PYTHON names (default: python3) in this process, registers the
 /// kernels of these files, calls `then`, and ends the interpreter. Throws what `then` throws, and
-/// Error(usage) for a file that cannot be imported, or where there is no such interpreter. Its other
-/// end is python/moegate.
+/// Error(usage) for a file that cannot be imported, or where there is no such interpreter. The
+/// other end is python/moegate.
 void with_python(const std::vector<std::string>& files, const std::function<void()>& then);
 
 /// The registry, with what Python needs to know of every problem.
