@@ -81,36 +81,9 @@ class Scanner {
   std::vector<IniSection> sections_;
 };
 
-}  // namespace
-
-IniFile parse_ini(const std::string& path, const std::string& text) {
-  IniFile file{path, Scanner(path).scan(text)};
-  if (file.sections.size() == 1) {
-    usage_error("{}: has no [section]; put the parameters of each model in one", path);
-  }
-  return file;
-}
-
-nlohmann::json parse_json(const std::string& where, std::string_view text) {
-  constexpr size_t kShown = 160;  // of a message, which quotes the text
-  const auto not_too_deep = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-    if (depth <= kDeepestJson) return true;
-    usage_error("{}: its JSON is nested deeper than {}; is it the right file?", where,
-                kDeepestJson);
-  };
-  try {
-    return nlohmann::json::parse(text, not_too_deep);
-  } catch (const nlohmann::json::exception& e) {
-    usage_error("{}: is damaged, or no JSON: {}", where,
-                clipped(one_line(valid_utf8(e.what())), kShown));
-  }
-}
-
 // Format: numpy/lib/format.py. "\x93NUMPY", major, minor, header length (2 bytes in version 1, else
 // 4, little-endian), a Python dict literal {'descr': '<i4', 'fortran_order': False, 'shape': (3,
 // 4), }, then the elements.
-
-namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr const char* kRemedy =
@@ -235,6 +208,29 @@ class NpyFile {
 };
 
 }  // namespace
+
+IniFile parse_ini(const std::string& path, const std::string& text) {
+  IniFile file{path, Scanner(path).scan(text)};
+  if (file.sections.size() == 1) {
+    usage_error("{}: has no [section]; put the parameters of each model in one", path);
+  }
+  return file;
+}
+
+nlohmann::json parse_json(const std::string& where, std::string_view text) {
+  constexpr size_t kShown = 160;  // of a message, which quotes the text
+  const auto not_too_deep = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    if (depth <= kDeepestJson) return true;
+    usage_error("{}: its JSON is nested deeper than {}; is it the right file?", where,
+                kDeepestJson);
+  };
+  try {
+    return nlohmann::json::parse(text, not_too_deep);
+  } catch (const nlohmann::json::exception& e) {
+    usage_error("{}: is damaged, or no JSON: {}", where,
+                clipped(one_line(valid_utf8(e.what())), kShown));
+  }
+}
 
 IntTable read_npy(const std::string& path) {
   return NpyFile(path).read();

@@ -157,14 +157,6 @@ class CubinReader {
   std::map<std::string_view, KernelResources> kernels_;
 };
 
-}  // namespace
-
-GpuCode read_cubin(std::span<const uint8_t> cubin) {
-  return CubinReader(cubin).read();
-}
-
-namespace {
-
 constexpr size_t kMostBytes = size_t{4} << 30;
 constexpr uint32_t kContainerMagic = 0xba55ed50;
 constexpr uint64_t kAlignment = 8;
@@ -281,6 +273,10 @@ void add_cubin(const Entry& entry, const std::string& file, const std::string& n
 }
 
 }  // namespace
+
+GpuCode read_cubin(std::span<const uint8_t> cubin) {
+  return CubinReader(cubin).read();
+}
 
 GpuCode read_gpu_code(const std::string& program, const std::string& name, int arch) {
   const std::span bytes(reinterpret_cast<const uint8_t*>(program.data()), program.size());
