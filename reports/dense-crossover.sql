@@ -5,8 +5,8 @@
 -- programs: case; dense_fc2 case; moe_sum case; ratio; low; high
 -- One row per model, tokens and routing, where a run measured dense_fc2, moe_down (fp8) and moe_sum of the same layer. Each
 -- is the fastest variant, moe_down also of its blocks and dense_fc2 of its steps of K. Those that are not the dense form do
--- not count: cublaslt_plain does no alpha work, sparse_rows leaves products out. Routing changes nothing of the dense form, so
--- that its figure of any routing stands by all.
+-- not count: cublaslt_plain does no alpha work, sparse_rows leaves products out, and tuned may launch it. Routing changes
+-- nothing of the dense form, so that its figure of any routing stands by all.
 -- sparse_rows us: where it ran with the same routing, which decides how much it leaves out.
 -- dense / sparse: us of dense_fc2 over those of moe_down and moe_sum together, two launches without the gap between them,
 -- which a layer of several launches would have, with 95 % interval over the processes. faster is ~ where that includes 1 or
@@ -18,7 +18,7 @@ WITH measured AS (
          json_array(json_extract(params, '$.experts'), json_extract(params, '$.inter')) AS weights_of,
          CASE op WHEN 'moe_down' THEN json_array(section, json_extract(params, '$.routing')) WHEN 'dense_fc2' THEN json_extract(params, '$.scales') END AS kind
   FROM level WHERE run_id = :run AND variant <> 'cublaslt_plain'
-    AND (op IN ('dense_fc2', 'moe_sum') OR op = 'moe_down' AND json_extract(params, '$.dtype') = 'fp8')
+    AND (op = 'dense_fc2' AND variant <> 'tuned' OR op = 'moe_sum' OR op = 'moe_down' AND json_extract(params, '$.dtype') = 'fp8')
 ), spans AS (
   SELECT *, exp(avg(ln(span_ns))) AS ns FROM measured GROUP BY case_id, variant
 ), ranked AS (

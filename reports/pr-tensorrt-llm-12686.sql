@@ -48,7 +48,7 @@ WITH what (place, variant, role, tile, before) AS (
   VALUES ('32', 52.09), ('64', 52.68), ('96', 53.15), ('128', 53.89)
 ), measured AS (
   SELECT case_id, section AS model, variant, round, span_ns, backend, judged
-  FROM level WHERE run_id = :run AND op = 'dense_fc2'
+  FROM level WHERE run_id = :run AND op = 'dense_fc2' AND variant <> 'tuned'
 ), placed AS (  -- tiles are those of the CUDA variants
   SELECT case_id, model, m.variant, exp(avg(ln(span_ns))) AS ns, coalesce(place, 10) AS place,
          role, iif(backend = 'cuda', tile, NULL) AS tile, iif(place IS NULL, 'alpha_per_k_tile', before) AS before
