@@ -24,8 +24,9 @@ namespace moegate {
 constexpr double kMostRounds = 1e6;
 
 /// Rounds where nobody says how many: of `run`, `tune` and a night on a host; of a night on a GPU,
-/// where they decide what can be seen; of `tune --check`. A profile takes one, and ab, bisect,
-/// selftest and the replays of a gate those of ReplayPlan (judge/replay_rule.h).
+/// where they decide what can be seen; of `tune --check`, after a first one that measures all. A
+/// profile takes one, and ab, bisect, selftest inject and the replays of a gate those of ReplayPlan
+/// (judge/replay_rule.h). Canaries take 6 pairs (night/selftest.h); selftest aa asks for --rounds.
 inline constexpr int kRounds = 3, kNightRounds = 5, kCheckRounds = 6;
 
 /// What to run. Everything here that shapes the measurement is stored with the run (to_json), so

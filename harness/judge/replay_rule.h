@@ -70,7 +70,9 @@ struct RoundCalls {
 int measure_rounds(const RoundCalls& calls, int first, int planned, uint32_t seed, double far,
                    std::vector<WildProcess>& repeated);
 
-/// Rounds per step. A screen on stored numbers (judge_family) does not use screen_rounds. With
+/// Rounds per step. A gate's suspects get `rounds` pairs of processes; what launches the same code
+/// in the first of them leaves as identical, and what is inconclusive after all gets `extra_rounds`
+/// new ones, once. An A/B begins with screen_rounds, a gate with its stored numbers. With
 /// extra_rounds == 0 there is no extension, and the confirmation gets all of alpha.
 struct ReplayPlan {
   int screen_rounds = 4;

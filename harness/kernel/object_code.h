@@ -51,8 +51,9 @@ void others_follow(std::function<std::string()> code);
 std::string code_of_files(std::span<const ObjectCode> objects, std::span<const std::string> files);
 
 /// code_of_files() over the .cc objects that decide a host variant's ratio: those of the variant,
-/// its operator and its yardstick. Empty: unknown. Where one of them is from elsewhere, what tells
-/// its code (others_follow()) counts, too: all that it loaded and read (plugin/README.md). Of
+/// its operator, that one's parts and its yardstick; of a variant that launches others (tuned.h)
+/// all of the operator on that backend. Empty: unknown. Where one of them is from elsewhere, what
+/// tells its code (others_follow()) counts, too: all that it loaded and read (plugin/README.md). Of
 /// this program's kernels it does not cover functions of the harness and of shared libraries.
 std::string host_code(const Variant& variant,
                       std::span<const ObjectCode> objects = known_objects());

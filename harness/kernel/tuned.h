@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Variant `tuned` of the operators that state a Tuning: it launches the variant that `moegate tune`
 // found fastest for the shape and the nearest token count on this class of device, else the first
-// of Tuning::usual() that takes the case. The stored row's path says which.
+// of Tuning::usual(), in the operator's file, that takes the case. The path of a row says which.
 #pragma once
 
 #include <string>

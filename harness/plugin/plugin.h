@@ -18,7 +18,9 @@ std::string stamp_fault(const std::string& theirs, const std::string& ours);
 /// Opens files of kernels in this process, for good, and calls `then` with what the program has
 /// now: its own operators and variants, and theirs. None: its own. Throws what `then` throws, and
 /// Error(usage) naming the file that is no module of kernels, that was built for another program,
-/// that cannot be imported, or whose kernels do not fit with the others.
+/// that cannot be imported, or whose kernels do not fit with the others. A module that dies while
+/// it is loaded is such a file, too: a child tries it first. A Python file that ends its process
+/// takes the worker along (Error(environment)); a crash in a launch is its row's (13).
 void with_kernels(const std::vector<std::string>& files,
                   const std::function<void(const Registry&)>& then);
 

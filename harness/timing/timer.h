@@ -37,8 +37,10 @@ class Session {
   virtual Judged judged() const { return Judged::span; }
   /// The row's identity: hash of the machine code launched and of how it is launched, over every
   /// problem; equal in two programs that do the same. On a GPU timer_cupti.cc joins what ran
-  /// (activity.cc) with what it was given (CapturedLaunch, else launch_code()). Empty:
-  /// unknown.
+  /// (activity.cc: machine code, geometry and order of all operations) with what it was given
+  /// (CapturedLaunch: arguments, attributes, contents of inputs; launch_code() where those cannot
+  /// be read, or a stream's launch has several operations). Two rows are `identical` if both are
+  /// known and equal (same_code(), judge/gate.h). Empty: unknown, as always to the event timer.
   virtual std::string code() const { return {}; }
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a variant has been sampled enough, and what its samples are summed up to: protocol 1's
 // stopping rule and its level, and whether the result is `noisy` or `bad_timer`. A row has the
-// worst status of its processes (judge/evidence.cc). Pure.
+// worst status of its processes (judge/evidence.cc). A host result without a quiet launch is
+// `bad_timer`, and read as `noisy` (Result::judged_status()). Pure.
 #pragma once
 
 #include <vector>
