@@ -21,6 +21,8 @@
 namespace moegate {
 namespace {
 
+namespace fs = std::filesystem;
+
 /// Operators that share the aligned rows.
 using Layer = std::pair<std::string, int>;  // file, tokens
 Layer layer_of(const TileTask& task) {
@@ -59,132 +61,6 @@ std::map<Layer, Blocks> blocks_of(const std::vector<TileTime>& times) {
   for (const TileTime& time : times) layers[layer_of(time.task)].add(time);
   return layers;
 }
-
-}  // namespace
-
-std::vector<TileTime> candidate_times(const std::vector<TileRow>& rows) {
-  using Name = std::pair<TileTask, std::string>;
-  std::map<Name, std::pair<TileConfig, std::map<std::string, std::vector<double>>>> candidates;
-  std::map<TileTask, std::set<std::string>> bases;
-  std::set<Name> failed;
-  for (const TileRow& row : rows) {
-    const Name name = {row.task, row.config.text()};
-    bases[row.task].insert(row.base);
-    if (!row.measured) failed.insert(name);
-    auto& [config, us] = candidates[name];
-    config = row.config;
-    us[row.base].push_back(row.us);
-  }
-  std::vector<TileTime> times;
-  for (const auto& [name, candidate] : candidates) {
-    const auto& [config, by_base] = candidate;
-    if (failed.contains(name) || by_base.size() < bases[name.first].size()) continue;
-    double sum = 0;
-    for (const auto& [base, us] : by_base) sum += median(us);
-    times.push_back({name.first, config, sum / static_cast<double>(by_base.size())});
-  }
-  return times;
-}
-
-std::vector<TilePick> pick_tiles(const std::vector<TileTime>& times) {
-  const auto layers = blocks_of(times);
-  std::vector<TileTime> fastest_first = times;
-  std::ranges::stable_sort(fastest_first, {}, &TileTime::us);
-  std::map<TileTask, TilePick> by_task;
-  for (const TileTime& time : fastest_first) {
-    const Blocks& blocks = layers.at(layer_of(time.task));
-    const int block = blocks.best();
-    if (time.config.block != block || std::isinf(blocks.sum(block))) continue;
-    by_task.try_emplace(time.task, TilePick{time, {}});
-  }
-  for (const TileTime& time : fastest_first) {
-    const auto at = by_task.find(time.task);
-    if (at == by_task.end() || at->second.second) continue;
-    if (time.config != at->second.best.config) at->second.second = time;
-  }
-  std::vector<TilePick> picks;
-  for (const auto& [task, pick] : by_task) picks.push_back(pick);
-  return picks;
-}
-
-std::vector<TileRow> by_routing(std::vector<TileRow> rows) {
-  std::map<TileTask, std::set<std::string>> routings;
-  for (const TileRow& row : rows) routings[row.task].insert(row.routing);
-  std::erase_if(rows, [&](const TileRow& row) { return routings.at(row.task).size() < 2; });
-  for (TileRow& row : rows) row.task.routing = row.routing;
-  return rows;
-}
-
-std::vector<TilePick> routed_picks(const std::vector<TileRow>& rows,
-                                   const std::vector<TilePick>& general) {
-  const std::vector<TileTime> times = candidate_times(by_routing(rows));
-  std::map<std::pair<TileTask, std::string>, double> us;
-  for (const TileTime& time : times) us[{time.task, time.config.text()}] = time.us;
-  std::map<TileTask, std::string> usual;
-  for (const TilePick& pick : general) usual[pick.best.task] = pick.best.config.text();
-  std::vector<TilePick> picks = pick_tiles(times);
-  std::map<Layer, double> own, others;  // sums over the operators of a layer
-  for (const TilePick& pick : picks) {
-    TileTask task = pick.best.task;
-    task.routing.clear();
-    const auto at = usual.find(task);
-    if (at == usual.end()) continue;
-    own[layer_of(pick.best.task)] += pick.best.us;
-    others[layer_of(pick.best.task)] += us.at({pick.best.task, at->second});
-  }
-  std::erase_if(picks, [&](const TilePick& pick) {
-    const Layer layer = layer_of(pick.best.task);
-    return others[layer] <= (1 + kRoutingPays) * own[layer];
-  });
-  return picks;
-}
-
-std::vector<TileTime> contenders(const std::vector<TileTime>& times, double slack) {
-  const auto layers = blocks_of(times);
-  std::vector<TileTime> left;
-  for (const TileTime& time : times) {
-    const Blocks& blocks = layers.at(layer_of(time.task));
-    const int block = time.config.block;
-    const double fastest = blocks.fastest.at(block).at(time.task.op);
-    const bool near = blocks.sum(block) <= (1 + slack) * blocks.sum(blocks.best());
-    if (near && time.us <= (1 + slack) * fastest) left.push_back(time);
-  }
-  return left;
-}
-
-Table tune_table(const std::vector<TilePick>& picks) {
-  Table table{{"tokens", "operator", "best", "us", "second best", "us"}, {}};
-  for (const TilePick& pick : picks) {
-    const auto us = [](const TileTime& time) { return fmt::format("{:.2f}", time.us); };
-    table.rows.push_back({{std::to_string(pick.best.task.tokens), true},
-                          {pick.best.task.op},
-                          {pick.best.config.text()},
-                          {us(pick.best), true},
-                          {pick.second ? pick.second->config.text() : ""},
-                          {pick.second ? us(*pick.second) : "", true}});
-  }
-  return table;
-}
-
-Tally measure_narrowed(Store& store, Prepared prepared, int64_t resume, int rounds,
-                       const Narrowed& again) {
-  const InterruptGuard guard;
-  Recording recording(store, std::move(prepared), "moegate tune");
-  recording.begin(resume);
-  const std::vector<RowName> rows = recording.plan().rows();
-  std::set<RowName> names(rows.begin(), rows.end());
-  for (int round = 0; round < rounds && !InterruptGuard::interrupted(); ++round) {
-    Progress progress(names.size());
-    recording.round(round, names, progress);
-    if (round == 0) names = again(recording.run(), rows);
-  }
-  recording.finish(InterruptGuard::interrupted());
-  return recording.tally();
-}
-
-namespace {
-
-namespace fs = std::filesystem;
 
 std::set<std::string> tunable_ops() {
   std::set<std::string> ops;
@@ -354,6 +230,126 @@ std::vector<TileTask> missing_of(const std::vector<TileRow>& rows,
 }
 
 }  // namespace
+
+std::vector<TileTime> candidate_times(const std::vector<TileRow>& rows) {
+  using Name = std::pair<TileTask, std::string>;
+  std::map<Name, std::pair<TileConfig, std::map<std::string, std::vector<double>>>> candidates;
+  std::map<TileTask, std::set<std::string>> bases;
+  std::set<Name> failed;
+  for (const TileRow& row : rows) {
+    const Name name = {row.task, row.config.text()};
+    bases[row.task].insert(row.base);
+    if (!row.measured) failed.insert(name);
+    auto& [config, us] = candidates[name];
+    config = row.config;
+    us[row.base].push_back(row.us);
+  }
+  std::vector<TileTime> times;
+  for (const auto& [name, candidate] : candidates) {
+    const auto& [config, by_base] = candidate;
+    if (failed.contains(name) || by_base.size() < bases[name.first].size()) continue;
+    double sum = 0;
+    for (const auto& [base, us] : by_base) sum += median(us);
+    times.push_back({name.first, config, sum / static_cast<double>(by_base.size())});
+  }
+  return times;
+}
+
+std::vector<TilePick> pick_tiles(const std::vector<TileTime>& times) {
+  const auto layers = blocks_of(times);
+  std::vector<TileTime> fastest_first = times;
+  std::ranges::stable_sort(fastest_first, {}, &TileTime::us);
+  std::map<TileTask, TilePick> by_task;
+  for (const TileTime& time : fastest_first) {
+    const Blocks& blocks = layers.at(layer_of(time.task));
+    const int block = blocks.best();
+    if (time.config.block != block || std::isinf(blocks.sum(block))) continue;
+    by_task.try_emplace(time.task, TilePick{time, {}});
+  }
+  for (const TileTime& time : fastest_first) {
+    const auto at = by_task.find(time.task);
+    if (at == by_task.end() || at->second.second) continue;
+    if (time.config != at->second.best.config) at->second.second = time;
+  }
+  std::vector<TilePick> picks;
+  for (const auto& [task, pick] : by_task) picks.push_back(pick);
+  return picks;
+}
+
+std::vector<TileRow> by_routing(std::vector<TileRow> rows) {
+  std::map<TileTask, std::set<std::string>> routings;
+  for (const TileRow& row : rows) routings[row.task].insert(row.routing);
+  std::erase_if(rows, [&](const TileRow& row) { return routings.at(row.task).size() < 2; });
+  for (TileRow& row : rows) row.task.routing = row.routing;
+  return rows;
+}
+
+std::vector<TilePick> routed_picks(const std::vector<TileRow>& rows,
+                                   const std::vector<TilePick>& general) {
+  const std::vector<TileTime> times = candidate_times(by_routing(rows));
+  std::map<std::pair<TileTask, std::string>, double> us;
+  for (const TileTime& time : times) us[{time.task, time.config.text()}] = time.us;
+  std::map<TileTask, std::string> usual;
+  for (const TilePick& pick : general) usual[pick.best.task] = pick.best.config.text();
+  std::vector<TilePick> picks = pick_tiles(times);
+  std::map<Layer, double> own, others;  // sums over the operators of a layer
+  for (const TilePick& pick : picks) {
+    TileTask task = pick.best.task;
+    task.routing.clear();
+    const auto at = usual.find(task);
+    if (at == usual.end()) continue;
+    own[layer_of(pick.best.task)] += pick.best.us;
+    others[layer_of(pick.best.task)] += us.at({pick.best.task, at->second});
+  }
+  std::erase_if(picks, [&](const TilePick& pick) {
+    const Layer layer = layer_of(pick.best.task);
+    return others[layer] <= (1 + kRoutingPays) * own[layer];
+  });
+  return picks;
+}
+
+std::vector<TileTime> contenders(const std::vector<TileTime>& times, double slack) {
+  const auto layers = blocks_of(times);
+  std::vector<TileTime> left;
+  for (const TileTime& time : times) {
+    const Blocks& blocks = layers.at(layer_of(time.task));
+    const int block = time.config.block;
+    const double fastest = blocks.fastest.at(block).at(time.task.op);
+    const bool near = blocks.sum(block) <= (1 + slack) * blocks.sum(blocks.best());
+    if (near && time.us <= (1 + slack) * fastest) left.push_back(time);
+  }
+  return left;
+}
+
+Table tune_table(const std::vector<TilePick>& picks) {
+  Table table{{"tokens", "operator", "best", "us", "second best", "us"}, {}};
+  for (const TilePick& pick : picks) {
+    const auto us = [](const TileTime& time) { return fmt::format("{:.2f}", time.us); };
+    table.rows.push_back({{std::to_string(pick.best.task.tokens), true},
+                          {pick.best.task.op},
+                          {pick.best.config.text()},
+                          {us(pick.best), true},
+                          {pick.second ? pick.second->config.text() : ""},
+                          {pick.second ? us(*pick.second) : "", true}});
+  }
+  return table;
+}
+
+Tally measure_narrowed(Store& store, Prepared prepared, int64_t resume, int rounds,
+                       const Narrowed& again) {
+  const InterruptGuard guard;
+  Recording recording(store, std::move(prepared), "moegate tune");
+  recording.begin(resume);
+  const std::vector<RowName> rows = recording.plan().rows();
+  std::set<RowName> names(rows.begin(), rows.end());
+  for (int round = 0; round < rounds && !InterruptGuard::interrupted(); ++round) {
+    Progress progress(names.size());
+    recording.round(round, names, progress);
+    if (round == 0) names = again(recording.run(), rows);
+  }
+  recording.finish(InterruptGuard::interrupted());
+  return recording.tally();
+}
 
 RunOptions tuning_run(RunOptions run, const std::vector<std::string>& ops) {
   run.label = "tune";
