@@ -323,14 +323,11 @@ std::vector<TileTime> contenders(const std::vector<TileTime>& times, double slac
 
 Table tune_table(const std::vector<TilePick>& picks) {
   Table table{{"tokens", "operator", "best", "us", "second best", "us"}, {}};
+  const auto us = [](const TileTime& time) { return Table::number("{:.2f}", time.us); };
   for (const TilePick& pick : picks) {
-    const auto us = [](const TileTime& time) { return fmt::format("{:.2f}", time.us); };
-    table.rows.push_back({{std::to_string(pick.best.task.tokens), true},
-                          {pick.best.task.op},
-                          {pick.best.config.text()},
-                          {us(pick.best), true},
-                          {pick.second ? pick.second->config.text() : ""},
-                          {pick.second ? us(*pick.second) : "", true}});
+    table.add(pick.best.task.tokens, pick.best.task.op, pick.best.config.text(), us(pick.best),
+              pick.second ? pick.second->config.text() : "",
+              pick.second ? us(*pick.second) : Table::number(""));
   }
   return table;
 }

@@ -108,13 +108,11 @@ Table choice_table(const ChoiceReport& report) {
   Table table{{"tokens", "outcome", "variant", "shipped us", "best us", "found"}, {}};
   for (const CheckedCell& cell : report.cells) {
     const bool timed = cell.regret.shipped_us > 0;
-    const auto us = [&](double value) { return timed ? fmt::format("{:.2f}", value) : ""; };
-    table.rows.push_back({{std::to_string(cell.tokens), true},
-                          {name_of(cell.finding)},
-                          {cell.id.variant},
-                          {us(cell.regret.shipped_us), true},
-                          {us(cell.regret.best_us), true},
-                          {cell.why}});
+    const auto us = [&](double value) {
+      return timed ? Table::number("{:.2f}", value) : Table::number("");
+    };
+    table.add(cell.tokens, name_of(cell.finding), cell.id.variant, us(cell.regret.shipped_us),
+              us(cell.regret.best_us), cell.why);
   }
   return table;
 }
