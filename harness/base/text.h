@@ -5,10 +5,12 @@
 
 #include <charconv>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -89,6 +91,14 @@ class Pattern {
 /// Throws Error(usage) naming `what` (a flag, a file's field) and the pattern when it is none, or
 /// is longer than 4096 bytes.
 Pattern compile_pattern(const std::string& what, const std::string& pattern);
+
+/// What a projection makes of each element, in their order: names for did_you_mean().
+template <class Range, class Projection>
+auto mapped(Range&& range, Projection projection) {
+  std::vector<std::decay_t<decltype(std::invoke(projection, *std::begin(range)))>> made;
+  for (auto&& element : range) made.push_back(std::invoke(projection, element));
+  return made;
+}
 
 /// "1 row", "2 rows".
 std::string count_of(size_t n, std::string_view thing);

@@ -120,9 +120,7 @@ std::string meant_variant(const std::string& pattern, const Hello& hello) {
   const Pattern kernel = compile_pattern("--variant", pattern);
   const auto named = [&](const VariantDescription& v) { return kernel.found_in(v.name); };
   if (std::ranges::any_of(hello.variants, named)) return "";
-  std::vector<std::string> known;
-  for (const VariantDescription& v : hello.variants) known.push_back(v.name);
-  return did_you_mean(plain_name(pattern), known);
+  return did_you_mean(plain_name(pattern), mapped(hello.variants, &VariantDescription::name));
 }
 
 /// Throws Error(coverage) when nothing is left, as select_rows() does.
@@ -258,11 +256,10 @@ Canary canary_of(const RunOptions& options, const RowName& row) {
 }
 
 Plan one_per_tolerance(Plan plan, Worker& worker) {
-  std::vector<CaseQuestion> questions;
-  for (const PlannedCase& c : plan.cases) {
-    questions.push_back({.spec = c.spec, .resolve = true, .variants = c.variants});
-  }
-  const std::vector<CaseAnswer> answers = ask(worker, questions);
+  const auto question = [](const PlannedCase& c) {
+    return CaseQuestion{.spec = c.spec, .resolve = true, .variants = c.variants};
+  };
+  const std::vector<CaseAnswer> answers = ask(worker, mapped(plan.cases, question));
   for (size_t i = 0; i < plan.cases.size(); ++i) {
     const auto op =
         std::ranges::find(plan.hello.operators, plan.cases[i].spec.op, &OpDescription::name);

@@ -86,11 +86,9 @@ void read_axis(R& run, const FlagText&, const std::string& text) {
 }
 
 Words axis_words(const R& run, const FlagText&) {
-  Words words;
-  for (const auto& [name, values] : run.axes) {
-    words.push_back(fmt::format("{}={}", name, fmt::join(values, ",")));
-  }
-  return words;
+  return mapped(run.axes, [](const auto& axis) {
+    return fmt::format("{}={}", axis.first, fmt::join(axis.second, ","));
+  });
 }
 
 /// --seed, --cache and --launch replace the parameter of their name.

@@ -25,9 +25,7 @@ constexpr double kMostCases = 1e5;                 // of one file: more would fi
 constexpr const char* kRecipe = "run";             // the section that has no cases
 
 std::vector<std::string> known_suites() {
-  std::vector<std::string> names;
-  for (const auto& [name, comment] : list_suites()) names.push_back(name);
-  return names;
+  return mapped(list_suites(), [](const auto& suite) { return suite.first; });
 }
 
 bool names_a_file(const std::string& suite) {
@@ -71,11 +69,7 @@ class SectionCases {
     const std::string param = dot == std::string::npos ? axis : axis.substr(dot + 1);
     return has(param) ? param : "";
   }
-  std::vector<std::string> param_names() const {
-    std::vector<std::string> names;
-    for (const Param& param : params_) names.push_back(param.name);
-    return names;
-  }
+  std::vector<std::string> param_names() const { return mapped(params_, &Param::name); }
 
   /// Calls `add` with each case; returns how many there are with those of the sections `before`.
   size_t for_each(const Axes& axes, size_t before, const std::function<void(Case)>& add) {
@@ -124,8 +118,7 @@ class SectionCases {
   void collect_params(const std::vector<OpDescription>& operators) {
     const auto at = std::ranges::find(operators, op_, &OpDescription::name);
     if (at == operators.end()) {
-      std::vector<std::string> known;
-      for (const OpDescription& op : operators) known.push_back(op.name);
+      const auto known = mapped(operators, &OpDescription::name);
       usage_error("{}:{}: [{}] op = {} is not an operator{}; known: {}", file_.path, op_line_,
                   section_.name, op_, did_you_mean(op_, known), fmt::join(known, ", "));
     }

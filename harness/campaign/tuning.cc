@@ -205,11 +205,10 @@ std::vector<TunedFile> write_tiles(const RunInfo& run, const TunedCases& cases,
   for (const TilePick& pick : picks) shapes[pick.best.task.file()].push_back(pick);
   std::vector<TunedFile> files;
   for (const auto& [shape, its] : shapes) {
-    std::vector<TunedTile> tiles;
-    for (const TilePick& pick : its) {
-      tiles.push_back(
-          {pick.best.task.op, pick.best.task.tokens, pick.best.config, pick.best.us, ""});
-    }
+    auto tiles = mapped(its, [](const auto& pick) {
+      const auto& [task, config, us] = pick.best;
+      return TunedTile{task.op, task.tokens, config, us, ""};
+    });
     std::ranges::stable_sort(tiles, {}, &TunedTile::op);
     const fs::path path = tile_path(out, run.device.klass, shape);
     make_folder(path.parent_path(), "--out");
@@ -271,9 +270,7 @@ std::vector<TilePick> pick_tiles(const std::vector<TileTime>& times) {
     if (at == by_task.end() || at->second.second) continue;
     if (time.config != at->second.best.config) at->second.second = time;
   }
-  std::vector<TilePick> picks;
-  for (const auto& [task, pick] : by_task) picks.push_back(pick);
-  return picks;
+  return mapped(by_task, [](const auto& one) { return one.second; });
 }
 
 std::vector<TileRow> by_routing(std::vector<TileRow> rows) {

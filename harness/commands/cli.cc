@@ -28,9 +28,8 @@ std::string meant_option(const po::error& error, const std::string& verb, const 
   const std::string moved =
       moved_flag(verb, typed.substr(std::min(typed.size(), typed.find_first_not_of('-'))));
   if (!moved.empty()) return moved;
-  std::vector<std::string> known;
-  for (const Flag& flag : flags.all()) known.push_back(fmt::format("--{}", flag.text.name));
-  return error.what() + did_you_mean(typed, known);
+  const auto shown = [](const Flag& flag) { return fmt::format("--{}", flag.text.name); };
+  return error.what() + did_you_mean(typed, mapped(flags.all(), shown));
 }
 
 /// Whether a flag has two values of which one at least came without the flag: an argument too many.
@@ -46,9 +45,8 @@ bool one_too_many(const po::error& error, const Args& args) {
 std::string why(const po::error& error, const std::string& verb, const Args& args,
                 const Flags& flags, const std::vector<Argument>& places) {
   if (one_too_many(error, args)) {
-    std::vector<std::string> names;
-    for (const Argument& place : places) names.emplace_back(place.name);
-    return fmt::format("only {} may stand without a flag", fmt::join(names, " and "));
+    return fmt::format("only {} may stand without a flag",
+                       fmt::join(mapped(places, &Argument::name), " and "));
   }
   const auto arg = std::ranges::find_if(args, holds_placeholder);
   return arg == args.end() ? meant_option(error, verb, flags)

@@ -122,11 +122,9 @@ WordList candidates(const Asked& asked, const WordList& words) {
     case ValueKind::choice:
       return asked.words;
     case ValueKind::suite:
-      for (const auto& [name, about] : list_suites()) names.push_back(name);
-      return names;
+      return mapped(list_suites(), [](const auto& suite) { return suite.first; });
     case ValueKind::op:
-      for (const OpEntry& op : own_registry().ops) names.push_back(op.name);
-      return names;
+      return mapped(own_registry().ops, &OpEntry::name);
     case ValueKind::variant:
       return variant_names();
     case ValueKind::run:

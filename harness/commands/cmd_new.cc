@@ -296,12 +296,11 @@ StartingPoint suite_of_model(const StartOptions& options, const Registry& regist
 StartingPoint new_suite(const StartOptions& options, const Registry& registry) {
   if (!options.model.empty()) return suite_of_model(options, registry);
   const OpSample sample = sample_of(registry, options.op, options.suite, Backend::host);
-  std::vector<std::string> common;
-  for (const Param& param : common_params()) {
-    common.push_back(fmt::format("{:6} = {:6}  {}", param.name, param.default_value, param.help));
-  }
+  const auto line = [](const Param& param) {
+    return fmt::format("{:6} = {:6}  {}", param.name, param.default_value, param.help);
+  };
   Words words = words_of(options, sample);
-  words["common"] = fmt::format("{}", fmt::join(common, "\n"));
+  words["common"] = fmt::format("{}", fmt::join(mapped(common_params(), line), "\n"));
   words["values"] = sample.suite_text(registry);
   return {files_of_template("suite", options.folder(), words), {}, suite_lines(options, "")};
 }

@@ -178,11 +178,9 @@ std::vector<CaseId> AbSession::questions(const std::set<RowName>& rows) {
 
 std::vector<PairedQuestion> AbSession::pairs(const std::vector<CaseId>& ids, int first,
                                              int last) const {
-  std::vector<PairedQuestion> family;
-  for (const CaseId& id : ids) {
-    family.push_back(pair_rounds(runs_.base().at(id), runs_.head().at(id), first, last));
-  }
-  return family;
+  return mapped(ids, [&](const CaseId& id) {
+    return pair_rounds(runs_.base().at(id), runs_.head().at(id), first, last);
+  });
 }
 
 /// Judges the screening rounds and returns the suspects, which have no verdict yet.
@@ -191,8 +189,7 @@ std::vector<CaseId> AbSession::screen(const std::vector<CaseId>& ids, int rounds
   for (size_t i = 0; i < ids.size(); ++i) result_.decided.judged[ids[i]] = judged[i];
   std::vector<size_t> sent_on = suspects(judged);
   std::ranges::stable_sort(sent_on, {}, [&](size_t i) { return judged[i].p; });
-  std::vector<CaseId> found;
-  for (const size_t i : sent_on) found.push_back(ids[i]);
+  const auto found = mapped(sent_on, [&](size_t i) { return ids[i]; });
   for (const CaseId& suspect : found) result_.decided.judged.erase(suspect);
   result_.suspects.insert(found.begin(), found.end());
   return found;
@@ -264,8 +261,7 @@ void AbSession::decide(std::vector<Batch> batches) {
   // Without their extension they stay what they are: inconclusive.
   const int extra = options_.plan.extra_rounds;
   confirmed.undecided.resize(runs_.affordable(confirmed.undecided.size(), extra));
-  std::vector<CaseId> undecided;
-  for (const size_t i : confirmed.undecided) undecided.push_back(suspects[i]);
+  const auto undecided = mapped(confirmed.undecided, [&](size_t i) { return suspects[i]; });
   int end = last;
   if (!undecided.empty()) end = runs_.measure(last, extra, names(undecided));
   const auto judged = extend(std::move(confirmed), pairs(undecided, last, end), limits_);

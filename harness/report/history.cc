@@ -176,9 +176,8 @@ void keep_newest(HistorySeries& series, size_t last) {
 }
 
 void find_changes(HistorySeries& series) {
-  std::vector<double> logs;
-  for (const HistoryPoint& p : series.points) logs.push_back(p.level.mean_log);
-  series.changes = steps_in(logs, code_changes(series.points));
+  const auto log = [](const HistoryPoint& p) { return p.level.mean_log; };
+  series.changes = steps_in(mapped(series.points, log), code_changes(series.points));
 }
 
 /// Changes, as logarithms, of rows of both runs but `but` and those whose code may be another.

@@ -200,10 +200,9 @@ std::vector<std::string> fitted(const Page& page, size_t max_bytes) {
 }  // namespace
 
 std::string to_markdown(const Page& page, size_t max_bytes) {
-  std::vector<std::string> texts;
-  for (const Section& section : page.sections)
-    texts.push_back(written(page, section, rows_of(section)));
-  const std::string all = joined(texts);
+  const std::string all = joined(mapped(page.sections, [&](const Section& section) {
+    return written(page, section, rows_of(section));
+  }));
   return all.size() <= max_bytes ? all : joined(fitted(page, max_bytes));
 }
 

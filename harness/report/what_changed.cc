@@ -21,17 +21,13 @@ namespace {
 
 /// What each run says of a row; null where it has none of the row's kind.
 std::vector<const RunRow*> in_runs(const std::vector<RunRows>& runs, const CaseId& id) {
-  std::vector<const RunRow*> found;
-  for (const RunRows& rows : runs)
-    found.push_back(find_or_null(rows, row_name(id.key, id.variant)));
-  return found;
+  const auto name = row_name(id.key, id.variant);
+  return mapped(runs, [&](const RunRows& rows) { return find_or_null(rows, name); });
 }
 
 /// The levels of a row; NaN where there is none.
 std::vector<double> levels_of(const std::vector<const RunRow*>& row) {
-  std::vector<double> levels;
-  for (const RunRow* one : row) levels.push_back(one ? one->mean_log : std::nan(""));
-  return levels;
+  return mapped(row, [](const RunRow* one) { return one ? one->mean_log : std::nan(""); });
 }
 
 /// The first run of the new level: two levels split there leave the least squares.

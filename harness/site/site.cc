@@ -299,17 +299,14 @@ void sort_by_file(std::vector<SiteRow>& rows) {
   std::ranges::sort(order, {}, [](const auto& row) {
     return std::tie(row.first, row.second->key, row.second->variant);
   });
-  std::vector<SiteRow> sorted;
-  for (const auto& [hash, row] : order) sorted.push_back(std::move(*row));
-  rows = std::move(sorted);
+  rows = mapped(order, [](const auto& row) { return std::move(*row.second); });
 }
 
 std::vector<LevelChart::Run> names_of(const std::vector<SiteRun>& runs) {
-  std::vector<LevelChart::Run> names;
-  for (const SiteRun& run : runs)
-    names.push_back({std::to_string(run.info.id), minute_of(run.info.started),
-                     short_measured_commit(run.info)});
-  return names;
+  return mapped(runs, [](const SiteRun& run) {
+    return LevelChart::Run{std::to_string(run.info.id), minute_of(run.info.started),
+                           short_measured_commit(run.info)};
+  });
 }
 
 }  // namespace
