@@ -104,17 +104,13 @@ std::vector<fs::path> unfinished(const fs::path& folder) {
   return files;
 }
 
-/// A line that is not whole is of a blessing that was killed while it wrote it.
-void cut_half_line(const fs::path& ledger) {
-  const std::string text = text_of(ledger);
-  if (!text.empty() && !text.ends_with('\n')) fs::resize_file(ledger, text.rfind('\n') + 1);
-}
-
 /// Puts in place what the ledger states, and removes what it does not.
 void finish(const fs::path& ledger) {
   const std::vector<fs::path> left = unfinished(ledger.parent_path());
   if (left.empty()) return;
-  cut_half_line(ledger);
+  // A line that is not whole is of a blessing that was killed while it wrote it.
+  const std::string text = text_of(ledger);
+  if (!text.empty() && !text.ends_with('\n')) fs::resize_file(ledger, text.rfind('\n') + 1);
   const std::vector<Blessing> blessings = read_ledger(ledger);
   for (const fs::path& file : left) {
     const fs::path baseline = fs::path(file).replace_extension();

@@ -27,10 +27,6 @@ std::vector<TunedTile> parsed(const std::string& path, const std::string& text) 
   }
 }
 
-bool is_comment(const std::string& line) {
-  return trimmed(line).starts_with('#');
-}
-
 std::vector<std::string> without_last_blanks(std::span<const std::string> lines) {
   while (!lines.empty() && trimmed(lines.back()).empty()) lines = lines.first(lines.size() - 1);
   return {lines.begin(), lines.end()};
@@ -48,7 +44,7 @@ std::vector<size_t> starts_of(const IniFile& file, const std::vector<std::string
   std::vector<size_t> starts;
   for (size_t i = 1; i < file.sections.size(); ++i) {
     auto start = static_cast<size_t>(file.sections[i].line - 1);
-    while (i > 1 && is_comment(lines[start - 1])) --start;
+    while (i > 1 && trimmed(lines[start - 1]).starts_with('#')) --start;
     starts.push_back(start);
   }
   starts.push_back(lines.size());

@@ -137,12 +137,6 @@ std::string stall_text(const CauseQuestion& q, const PairedCounter& stall) {
                      hottest_place(q, stall.role.label));
 }
 
-void find_stall(const CauseQuestion& q, const Counters& counters, Finding& found) {
-  const PairedCounter* most = most_stalled(q, counters);
-  if (!most) return;
-  found.add(stall_text(q, *most), most->name);
-}
-
 using Shares = std::vector<std::pair<double, const PairedCounter*>>;
 
 /// The largest first; but before them what reaches memory, where it grew at least half as much, and
@@ -205,7 +199,8 @@ std::optional<Finding> find_rate(const CauseQuestion& q) {
   Finding found;
   find_conflicts(q, counters, found);
   find_pipe(q, counters, found);
-  find_stall(q, counters, found);
+  if (const PairedCounter* stall = most_stalled(q, counters))
+    found.add(stall_text(q, *stall), stall->name);
   const PairedCounter* cycles = first_of(counters, RoleKind::cycles);
   if (found.texts.empty() && cycles) {  // they differ, or the kernels would not have taken longer
     found.add(fmt::format("cycles {}", change_text(cycles->base, cycles->head)), cycles->name);

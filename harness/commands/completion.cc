@@ -11,12 +11,6 @@
 namespace moegate {
 namespace {
 
-WordList flag_names(const Flags& flags) {
-  WordList names = {"--help"};
-  for (const Flag& flag : flags.all()) names.push_back(fmt::format("--{}", flag.text.name));
-  return names;
-}
-
 /// The flag of a word such as "--suite"; null for any other word.
 const Flag* flag_of(const Flags& flags, const std::string& word) {
   return word.starts_with("--") ? flags.find(word.substr(2)) : nullptr;
@@ -178,7 +172,9 @@ Asked asked_for(const Verb& verb, const Flags& flags, const WordList& words) {
   const size_t taken = places_taken(flags, words);
   const bool repeated = !places.empty() && places.back().find(kRepeated) != std::string::npos;
   if (word.starts_with("-") || (taken >= places.size() && !repeated)) {
-    return with_typed({ValueKind::choice, flag_names(flags)}, "", word);
+    WordList names = {"--help"};
+    for (const Flag& flag : flags.all()) names.push_back(fmt::format("--{}", flag.text.name));
+    return with_typed({ValueKind::choice, names}, "", word);
   }
   return with_typed(place_asked(places[std::min(taken, places.size() - 1)]), "", word);
 }

@@ -175,11 +175,6 @@ void keep_newest(HistorySeries& series, size_t last) {
   std::erase_if(series.noisy, is_old);
 }
 
-void find_changes(HistorySeries& series) {
-  const auto log = [](const HistoryPoint& p) { return p.level.mean_log; };
-  series.changes = steps_in(mapped(series.points, log), code_changes(series.points));
-}
-
 /// Changes, as logarithms, of rows of both runs but `but` and those whose code may be another.
 std::vector<double> changes_of_unchanged(const RunRows& before, const RunRows& after,
                                          const HistorySeries& but) {
@@ -285,9 +280,10 @@ std::vector<HistorySeries> read_history(Store& store, const HistoryQuery& query)
   std::stable_sort(all.begin(), all.end(), [](const HistorySeries& a, const HistorySeries& b) {
     return NaturalLess()(std::pair{a.key, a.variant}, std::pair{b.key, b.variant});
   });
+  const auto log = [](const HistoryPoint& p) { return p.level.mean_log; };
   for (HistorySeries& series : all) {
     keep_newest(series, static_cast<size_t>(query.last));
-    find_changes(series);
+    series.changes = steps_in(mapped(series.points, log), code_changes(series.points));
   }
   classify(all, store);
   return all;

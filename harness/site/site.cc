@@ -156,17 +156,14 @@ Table machine_table(Site& site, const SiteRun& run) {
   return table;
 }
 
-bool all_passed(const SiteRun& run) {
-  return std::ranges::all_of(run.outcomes, [](const auto& outcome) {
-    return outcome.first == "pass" || outcome.first == "identical" || outcome.first == "improved";
-  });
-}
-
 /// A night's reports. Nearly all nights passed: their verdicts are not read to find nothing.
 const char* list_of(const SiteRun& run, bool whole) {
   if (!run.judged()) return "run";
   if (whole) return "night";
-  return all_passed(run) ? "older-passed-night" : "older-night";
+  const bool all_passed = std::ranges::all_of(run.outcomes, [](const auto& outcome) {
+    return outcome.first == "pass" || outcome.first == "identical" || outcome.first == "improved";
+  });
+  return all_passed ? "older-passed-night" : "older-night";
 }
 
 // The page of a row: its history, and what the newest run saw of it.
