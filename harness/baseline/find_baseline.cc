@@ -119,17 +119,7 @@ std::string record_note(const fs::path& path, const Baseline& candidate, const s
                      path.string(), lacks);
 }
 
-}  // namespace
-
-fs::path baseline_path(const fs::path& folder, const std::string& klass, const std::string& suite) {
-  for (const std::string& name : {klass, suite}) {
-    if (is_file_name(name)) continue;
-    usage_error("'{}' cannot name a device class or a suite, because its path leaves {}; rename it",
-                one_line(name), folder.string());
-  }
-  return folder / klass / (suite + ".tsv");
-}
-
+/// blessings.tsv beside a baseline or a folder above. Throws Error(usage) where there is none.
 fs::path ledger_of(const fs::path& baseline) {
   const fs::path folder = fs::absolute(baseline).parent_path();
   for (const fs::path& place : {folder, folder.parent_path()}) {
@@ -141,12 +131,91 @@ fs::path ledger_of(const fs::path& baseline) {
       baseline.string());
 }
 
+// What a run is judged against, read from files: a blessed baseline, or a candidate. A candidate
+// stands in for a baseline that nobody blessed yet. The gate records it itself, and only rows that
+// are fit for a baseline enter it.
+
+/// Throws Error unless `path` is blessed, of this suite, and compares.
+Expectation expect_baseline(const Baseline& baseline, const fs::path& path, const RunInfo& run,
+                            const std::string& suite) {
+  refuse_other(baseline, path, run, suite);
+  check_recorded(path, baseline.header.klass, baseline.header.suite, ledger_of(path));
+  refuse_unfit_rows(baseline, path);
+  return expectation(baseline, path, run);
+}
+
+/// The rows that earlier runs left in the candidate file at `path`, as read from it; of a file that
+/// is not there, none. This run's fit rows that the file lacks are written to it; a row that is
+/// there stays as it is. Each row names its run in `by`, so no run is judged against its own rows.
+/// Without rows of other runs there is nothing to compare with, and the note says what was recorded
+/// or why not. An incomplete run, a run with a failed result, and another GPU of the class add
+/// nothing. Of a run that only its time ended (`cut`) the rows of at least two processes are added,
+/// so that the candidate grows from night to night; what was begun without any is a file without
+/// rows, and a next such run is Expectation::stalled. Throws Error like expect_baseline().
+Expectation expect_candidate(Baseline candidate, const fs::path& path, const RunInfo& run,
+                             const std::string& suite, const Sides& sides, bool cut) {
+  const bool begun = !candidate.header.suite.empty();
+  // An empty file promises nothing, not even its conditions.
+  if (candidate.rows.empty()) {
+    candidate = {header_of(run, suite), {}, {}};
+  } else {
+    refuse_other(candidate, path, run, suite);
+  }
+  // A store that was started anew counts its runs from 1 again, so the time is part of the name.
+  const std::string own = fmt::format("run{}@{}", run.id, run.started);
+  Baseline others = candidate;
+  std::erase_if(others.rows, [&](const auto& row) { return row.second.by == own; });
+
+  const std::string why_not = unfit(run, suite, sides, cut);
+  Baseline now = to_baseline(run, suite, sides, own);
+  if (cut) std::erase_if(now.rows, [](const auto& row) { return row.second.n < kFewestOfCut; });
+  if (candidate.rows.empty()) candidate.header = now.header;
+  int added = 0;
+  if (why_not.empty() && candidate.header.gpu == now.header.gpu &&
+      candidate.header.judged == now.header.judged) {
+    for (const auto& [key, row] : now.rows) added += candidate.rows.emplace(key, row).second;
+  }
+  if (added > 0 || (cut && !begun && why_not.empty())) write_baseline(path, candidate);
+  const bool stalled = cut && begun && added == 0;
+
+  if (others.rows.empty()) {
+    Expectation none;
+    none.stalled = stalled;
+    none.note = why_not.empty() ? record_note(path, candidate, suite, sides)
+                                : "not recorded as candidate: " + why_not;
+    return none;
+  }
+  Expectation e = expectation(others, path, run);
+  e.stalled = stalled;
+  e.note += (e.note.empty() ? "" : "; ") + std::string("candidate, not blessed");
+  if (added > 0) e.note += fmt::format("; {} rows that it lacked were added", added);
+  return e;
+}
+
+/// The file that a suite meets. A candidate's file may not be there yet: the first run makes it.
+struct BaselineFile {
+  std::filesystem::path path;  // empty: there is nothing to compare with
+  bool blessed = false;
+};
+
+/// A blessed file, else a candidate's, else none.
 BaselineFile find_baseline(const BaselinePlaces& places, const std::string& klass,
                            const std::string& suite) {
   const fs::path blessed = find_blessed(places.blessed, klass, suite);
   if (!blessed.empty()) return {blessed, true};
   if (places.candidates.empty()) return {};
   return {baseline_path(places.candidates, klass, suite), false};
+}
+
+}  // namespace
+
+fs::path baseline_path(const fs::path& folder, const std::string& klass, const std::string& suite) {
+  for (const std::string& name : {klass, suite}) {
+    if (is_file_name(name)) continue;
+    usage_error("'{}' cannot name a device class or a suite, because its path leaves {}; rename it",
+                one_line(name), folder.string());
+  }
+  return folder / klass / (suite + ".tsv");
 }
 
 Expectation known_rows(const BaselinePlaces& places, const std::string& klass,
@@ -190,54 +259,6 @@ Expected find_baselines(const BaselinePlaces& places, const RunInfo& run, const 
         header != expected.headers.end() && is_same(header->second.program, whole_program(run));
   }
   return expected;
-}
-
-Expectation expect_baseline(const Baseline& baseline, const fs::path& path, const RunInfo& run,
-                            const std::string& suite) {
-  refuse_other(baseline, path, run, suite);
-  check_recorded(path, baseline.header.klass, baseline.header.suite, ledger_of(path));
-  refuse_unfit_rows(baseline, path);
-  return expectation(baseline, path, run);
-}
-
-Expectation expect_candidate(Baseline candidate, const fs::path& path, const RunInfo& run,
-                             const std::string& suite, const Sides& sides, bool cut) {
-  const bool begun = !candidate.header.suite.empty();
-  // An empty file promises nothing, not even its conditions.
-  if (candidate.rows.empty()) {
-    candidate = {header_of(run, suite), {}, {}};
-  } else {
-    refuse_other(candidate, path, run, suite);
-  }
-  // A store that was started anew counts its runs from 1 again, so the time is part of the name.
-  const std::string own = fmt::format("run{}@{}", run.id, run.started);
-  Baseline others = candidate;
-  std::erase_if(others.rows, [&](const auto& row) { return row.second.by == own; });
-
-  const std::string why_not = unfit(run, suite, sides, cut);
-  Baseline now = to_baseline(run, suite, sides, own);
-  if (cut) std::erase_if(now.rows, [](const auto& row) { return row.second.n < kFewestOfCut; });
-  if (candidate.rows.empty()) candidate.header = now.header;
-  int added = 0;
-  if (why_not.empty() && candidate.header.gpu == now.header.gpu &&
-      candidate.header.judged == now.header.judged) {
-    for (const auto& [key, row] : now.rows) added += candidate.rows.emplace(key, row).second;
-  }
-  if (added > 0 || (cut && !begun && why_not.empty())) write_baseline(path, candidate);
-  const bool stalled = cut && begun && added == 0;
-
-  if (others.rows.empty()) {
-    Expectation none;
-    none.stalled = stalled;
-    none.note = why_not.empty() ? record_note(path, candidate, suite, sides)
-                                : "not recorded as candidate: " + why_not;
-    return none;
-  }
-  Expectation e = expectation(others, path, run);
-  e.stalled = stalled;
-  e.note += (e.note.empty() ? "" : "; ") + std::string("candidate, not blessed");
-  if (added > 0) e.note += fmt::format("; {} rows that it lacked were added", added);
-  return e;
 }
 
 }  // namespace moegate

@@ -102,6 +102,17 @@ int64_t shared_of(const ResourceRow& row) {
   return row.shape.dynamic_shared.value_or(0);
 }
 
+/// Of a kernel in a shape, on devices of a compute capability; nothing for unknown threads.
+std::optional<int> blocks_in(const KernelResources& kernel, const LaunchShape& shape, int arch) {
+  const auto sm = sm_limits(arch);
+  if (!sm || !shape.threads) return std::nullopt;
+  return blocks_per_sm({.threads = *shape.threads,
+                        .registers = kernel.registers,
+                        .shared = kernel.static_shared + shape.dynamic_shared.value_or(0),
+                        .barriers = kernel.barriers},
+                       *sm);
+}
+
 /// Drops shapes that say no more than another one.
 void add_rows(const KernelResources& kernel, const std::vector<LaunchShape>& shapes, int arch,
               std::vector<ResourceRow>& rows) {
@@ -199,16 +210,6 @@ std::string first_line(const std::vector<ResourceChange>& changes, Exit exit,
 }
 
 }  // namespace
-
-std::optional<int> blocks_in(const KernelResources& kernel, const LaunchShape& shape, int arch) {
-  const auto sm = sm_limits(arch);
-  if (!sm || !shape.threads) return std::nullopt;
-  return blocks_per_sm({.threads = *shape.threads,
-                        .registers = kernel.registers,
-                        .shared = kernel.static_shared + shape.dynamic_shared.value_or(0),
-                        .barriers = kernel.barriers},
-                       *sm);
-}
 
 ResourceFile read_resources(const std::filesystem::path& path) {
   std::istringstream in(read_file(path));

@@ -56,9 +56,6 @@ struct ResourceFile {
   std::vector<ModuleRow> modules = {};  // by suite, variant
 };
 
-/// Of a kernel in a shape, on devices of a compute capability; nothing for unknown threads.
-std::optional<int> blocks_in(const KernelResources& kernel, const LaunchShape& shape, int arch);
-
 /// Throws Error(usage) naming file and line for anything that it does not know.
 ResourceFile read_resources(const std::filesystem::path& path);
 std::string format_resources(const ResourceFile& file);

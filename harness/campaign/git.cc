@@ -42,6 +42,14 @@ void refuse_dirty_submodules(const std::string& root) {
   }
 }
 
+/// Whether a checkout has uncommitted changes or new files, but for what runs leave there.
+bool is_changed(const std::string& root) {
+  if (!git_output(root, {"status", "--porcelain", "--untracked-files=no"}).empty()) return true;
+  Words untracked = {"ls-files", "--others", "--exclude-standard"};
+  for (const char* pattern : kLeftByRuns) untracked.push_back(fmt::format("--exclude={}", pattern));
+  return !git_output(root, untracked).empty();
+}
+
 }  // namespace
 
 Finished git(const std::string& folder, const Words& arguments) {
@@ -56,13 +64,6 @@ std::string git_output(const std::string& folder, const Words& arguments) {
   const Finished finished = git(folder, arguments);
   if (finished.exit == 0) return finished.out;
   give_up(Exit::environment, "git {} fails in {}", fmt::join(arguments, " "), folder);
-}
-
-bool is_changed(const std::string& root) {
-  if (!git_output(root, {"status", "--porcelain", "--untracked-files=no"}).empty()) return true;
-  Words untracked = {"ls-files", "--others", "--exclude-standard"};
-  for (const char* pattern : kLeftByRuns) untracked.push_back(fmt::format("--exclude={}", pattern));
-  return !git_output(root, untracked).empty();
 }
 
 void forget_git_environment() {

@@ -16,9 +16,6 @@ Finished git(const std::string& folder, const std::vector<std::string>& argument
 /// The same, for what must not fail: what it prints. Throws Error(environment).
 std::string git_output(const std::string& folder, const std::vector<std::string>& arguments);
 
-/// Whether a checkout has uncommitted changes or new files, but for what runs leave there.
-bool is_changed(const std::string& root);
-
 /// Unsets what ties git to a repository other than that of a folder it is given (GIT_DIR and so
 /// on): a hook sets it, and git bisect for its steps, whose A/B builds in other worktrees.
 void forget_git_environment();

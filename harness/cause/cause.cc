@@ -104,6 +104,25 @@ void add_kernels(const CauseQuestion& q, Numbers& numbers) {
   }
 }
 
+std::vector<PairedMetric> paired_metrics(const std::optional<Result>& base,
+                                         const std::optional<Result>& head) {
+  std::vector<PairedMetric> all;
+  if (!base || !head) return all;
+  const auto with_derived = [](const Result& result) {
+    std::vector<Metric> metrics = derived_counters(result.metrics);
+    metrics.insert(metrics.begin(), result.metrics.begin(), result.metrics.end());
+    return metrics;
+  };
+  std::map<std::pair<std::string, int>, double> heads;
+  for (const Metric& m : with_derived(*head)) heads[{m.name, m.ordinal}] = m.value;
+  for (const Metric& m : with_derived(*base)) {
+    const auto other = heads.find({m.name, m.ordinal});
+    if (other == heads.end() || !std::isfinite(m.value) || !std::isfinite(other->second)) continue;
+    all.push_back({m.name, m.unit, m.ordinal, m.value, other->second});
+  }
+  return all;
+}
+
 void add_metrics(const std::optional<Result>& base, const std::optional<Result>& head,
                  const std::map<int, std::string>& kernels, Numbers& numbers) {
   for (const PairedMetric& m : paired_metrics(base, head)) {
@@ -244,25 +263,6 @@ Counters paired_counters(const CauseQuestion& q) {
   for (const PairedMetric& m : paired_metrics(q.base.counted, q.head.counted)) {
     if (m.ordinal != Metric::kWholeLaunch) continue;
     if (const auto role = role_of(m.name)) all.push_back({m, *role});
-  }
-  return all;
-}
-
-std::vector<PairedMetric> paired_metrics(const std::optional<Result>& base,
-                                         const std::optional<Result>& head) {
-  std::vector<PairedMetric> all;
-  if (!base || !head) return all;
-  const auto with_derived = [](const Result& result) {
-    std::vector<Metric> metrics = derived_counters(result.metrics);
-    metrics.insert(metrics.begin(), result.metrics.begin(), result.metrics.end());
-    return metrics;
-  };
-  std::map<std::pair<std::string, int>, double> heads;
-  for (const Metric& m : with_derived(*head)) heads[{m.name, m.ordinal}] = m.value;
-  for (const Metric& m : with_derived(*base)) {
-    const auto other = heads.find({m.name, m.ordinal});
-    if (other == heads.end() || !std::isfinite(m.value) || !std::isfinite(other->second)) continue;
-    all.push_back({m.name, m.unit, m.ordinal, m.value, other->second});
   }
   return all;
 }

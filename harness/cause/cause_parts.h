@@ -44,8 +44,6 @@ struct PairedMetric {
 
   double change() const { return head - base; }
 };
-std::vector<PairedMetric> paired_metrics(const std::optional<Result>& base,
-                                         const std::optional<Result>& head);
 
 /// A counter of the whole launch that both sides read.
 struct PairedCounter : PairedMetric {

@@ -306,8 +306,6 @@ std::vector<LevelChart::Run> names_of(const std::vector<SiteRun>& runs) {
   });
 }
 
-}  // namespace
-
 Page start_page(Site& site) {
   Page page;
   add_changes(page, site);
@@ -317,6 +315,7 @@ Page start_page(Site& site) {
   return page;
 }
 
+/// `whole`: with the rows that passed, which older nights leave out.
 Page night_page_of(Site& site, const SiteRun& run, bool whole) {
   Page page;
   Line line = health_of(run);
@@ -341,6 +340,7 @@ Page night_page_of(Site& site, const SiteRun& run, bool whole) {
   return page;
 }
 
+/// Asks the reports of rows' pages about all rows of the site, in their order; row_page() needs it.
 void ask_about_rows(Site& site) {
   std::vector<AskedRow> rows;
   for (const SiteRow& row : site.data.rows) {
@@ -354,6 +354,7 @@ void ask_about_rows(Site& site) {
   }
 }
 
+/// `place`: index of the row. Rows in their order are read in one pass.
 Page row_page(Site& site, size_t place) {
   const SiteRow& row = site.data.rows[place];
   const SiteRun& run = site.data.runs[row.points.back().run];
@@ -375,6 +376,8 @@ Page row_page(Site& site, size_t place) {
                      {"History", history}}});
   return page;
 }
+
+}  // namespace
 
 std::string days_ago(int days) {
   return fmt::format("{:%F}", today() - std::chrono::days(days));

@@ -63,17 +63,10 @@ void add_report(Page& page, Site& site, const std::string& report, const ReportA
 /// One line of what a run's verdict says: "FAIL ..." by counts, worst first.
 Line health_of(const SiteRun& run);
 
-Page start_page(Site& site);
 /// What changed in the newest run of each class of devices, by cause.
 void add_changes(Page& page, Site& site);
 void add_lookups(const std::shared_ptr<Site>& site, std::vector<SitePage>& pages);
 /// The comparison with the run before; empty where there is none.
 std::string compare_page(const SiteData& data, const SiteRun& run);
-/// `whole`: with the rows that passed, which older nights leave out.
-Page night_page_of(Site& site, const SiteRun& run, bool whole);
-/// Asks the reports of rows' pages about all rows of the site, in their order; row_page() needs it.
-void ask_about_rows(Site& site);
-/// `place`: index of the row. Rows in their order are read in one pass.
-Page row_page(Site& site, size_t place);
 
 }  // namespace moegate
