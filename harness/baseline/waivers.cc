@@ -13,6 +13,7 @@
 #include "harness/base/error.h"
 #include "harness/base/files.h"
 #include "harness/base/formats.h"
+#include "harness/base/text.h"
 
 namespace moegate {
 namespace {
@@ -298,11 +299,8 @@ sys_days today() {
 }
 
 std::vector<Waiver> parse_waivers(const std::string& text, const std::string& name, sys_days day) {
-  std::vector<Waiver> waivers;
-  for (Section& section : read_sections(text, name)) {
-    waivers.push_back(to_waiver(std::move(section), day));
-  }
-  return waivers;
+  return mapped(read_sections(text, name),
+                [&](Section& section) { return to_waiver(std::move(section), day); });
 }
 
 std::vector<Waiver> read_waivers(const std::filesystem::path& path) {

@@ -11,6 +11,7 @@
 #include "harness/base/error.h"
 #include "harness/base/files.h"
 #include "harness/base/formats.h"
+#include "harness/base/text.h"
 #include "harness/commands/templates.h"
 
 namespace moegate {
@@ -125,12 +126,9 @@ Stated ConfigFile::one_of(const char* what, const Names& names, int layer) const
   }
   const auto differs = [&](const Stated& other) { return other.value != found[0].value; };
   if (std::ranges::none_of(found, differs)) return found[0];
-  std::vector<std::string> texts;
-  for (const Stated& stated : found) {
-    texts.push_back(fmt::format("{} = {}", stated.from, stated.value));
-  }
+  const auto line = [](const Stated& one) { return fmt::format("{} = {}", one.from, one.value); };
   usage_error("{}: which are the {} of model_type '{}': {}? Remove all but one of them from a copy",
-              path_, what, type_, fmt::join(texts, ", "));
+              path_, what, type_, fmt::join(mapped(found, line), ", "));
 }
 
 /// Where both are there, intermediate_size is that of dense layers.

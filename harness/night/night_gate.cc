@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "harness/base/notes.h"
+#include "harness/base/text.h"
 #include "harness/baseline/bless.h"
 #include "harness/baseline/creep.h"
 #include "harness/campaign/run_options.h"
@@ -81,11 +82,9 @@ void check_same_program(const RunInfo& run, const KernelFiles& kernels) {
 }  // namespace
 
 std::vector<AbsentShard> absent_shards(Store& store, const RunInfo& run) {
-  std::vector<AbsentShard> absent;
-  for (const int shard : store.absent_shards(run)) {
-    absent.push_back({shard, run.shards, absent_shard_command(run, shard)});
-  }
-  return absent;
+  return mapped(store.absent_shards(run), [&](int shard) {
+    return AbsentShard{shard, run.shards, absent_shard_command(run, shard)};
+  });
 }
 
 GateInput find_input(Store& store, const std::string& db, int64_t run, const GateRules& rules,
