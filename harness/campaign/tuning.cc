@@ -140,19 +140,16 @@ std::set<RowName> contending(const std::vector<TileRow>& rows, const TunedCases&
   return again;
 }
 
-bool is_of_shape(const Case& c, const std::string& shape) {
-  const std::string name = tuned_name(c);
-  return name == shape || routed_name(name, routing_of(c)) == shape;
-}
-
 /// "cache: cold; launch: graph; routing: uniform": what the cases of a shape have in common.
 std::string conditions_of(const TunedCases& cases, const std::string& shape) {
   const std::set<std::string> ops = tunable_ops();
   std::map<std::string, std::set<std::string>> values;
   for (const auto& [key, c] : cases) {
-    if (!ops.contains(c.op) || !is_of_shape(c, shape)) continue;
+    if (!ops.contains(c.op)) continue;
+    const std::string own = tuned_name(c), routing = routing_of(c);
+    if (own != shape && routed_name(own, routing) != shape) continue;
     for (const char* name : {"launch", "cache"}) values[name].insert(c.get(name));
-    if (!routing_of(c).empty()) values["routing"].insert(routing_of(c));
+    if (!routing.empty()) values["routing"].insert(routing);
   }
   std::string text;
   for (const auto& [name, all] : values) {

@@ -27,17 +27,12 @@ std::string part_of_key(std::string text) {
   return text;
 }
 
-/// An operator is called as the function is; a slash would end its name.
-std::string operator_name(std::string name) {
-  std::ranges::replace(name, '/', '.');
-  return part_of_key(std::move(name));
-}
-
 Case case_of(const json& question) {
   const SharedParams::Map usual = {{"launch", "stream"}, {"cache", "cold"}, {"seed", "1"}};
   Case c;
   c.suite = c.section = "inprocess";
-  c.op = operator_name(question.at("name"));
+  c.op = part_of_key(question.at("name"));  // as the function is called
+  std::ranges::replace(c.op, '/', '.');     // a slash would end the name
   for (const auto& [name, value] : question.at("params").get<SharedParams::Map>()) {
     if (usual.contains(name))
       usage_error("param '{}' is one of launch, cache, seed; give it another name", name);
@@ -77,11 +72,6 @@ Registry registry_of(const Case& c, Backend backend, CallersMemory& memory, cons
   registry.variants.push_back(std::move(variant));
   sort_and_check(registry);
   return registry;
-}
-
-bool has_truth(const json& question) {
-  const auto known = [](const json& output) { return output.at("truth") != 0; };
-  return !question.at("outputs").empty() && std::ranges::all_of(question.at("outputs"), known);
 }
 
 }  // namespace
@@ -155,7 +145,10 @@ json InProcess::bench(const json& question, moegate_launch launch, void* user) {
     bench.measure(variant, *timing.timer, {.cache = cache_of(c), .launch = launch_of(c)}, sampling,
                   result);
   }
-  const bool verified = has_truth(question) && result.measured();
+  const json& outputs = question.at("outputs");
+  const auto is_known = [](const json& output) { return output.at("truth") != 0; };
+  const bool verified =
+      !outputs.empty() && std::ranges::all_of(outputs, is_known) && result.measured();
   result.metrics.push_back({.name = kVerifiedMetric, .unit = "", .value = verified ? 1.0 : 0.0});
   if (timed) store(c, bench.cost(), result);
   json answer = result;
