@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 
@@ -155,8 +156,8 @@ TEST_F(TileTest, RefusesWhatThisProgramHasNot) {
 TEST(CommittedTiles, FitThisProgram) {
   std::error_code none;
   for (const auto& entry : fs::recursive_directory_iterator(home() / "suites" / "tiles", none)) {
-    if (entry.path().extension() != ".ini") continue;
     const std::string name = entry.path().stem().string();
+    if (entry.path().extension() != ".ini" || !name.starts_with("E=")) continue;
     TileShape shape{};
     char dtype[8] = {};
     ASSERT_EQ(std::sscanf(name.c_str(), "E=%d,topk=%d,H=%d,N=%d,dtype=%7s", &shape.experts,
@@ -172,6 +173,25 @@ TEST(CommittedTiles, FitThisProgram) {
 #endif
     for (const TunedTile& tile : *tiles) {
       EXPECT_EQ(fault_of(tile, shape, host ? Backend::host : Backend::cuda), "") << tile.where;
+    }
+  }
+}
+
+TEST(CommittedTiles, NameVariantsThatTunedMayLaunch) {
+  std::error_code none;
+  for (const auto& entry : fs::recursive_directory_iterator(home() / "suites" / "tiles", none)) {
+    const std::string name = entry.path().stem().string();
+    if (entry.path().extension() != ".ini" || name.starts_with("E=")) continue;
+#ifndef MOEGATE_HAS_CUDA
+    if (!entry.path().parent_path().filename().string().starts_with("host-")) continue;
+#endif
+    const auto tiles = read_tiles(entry.path());
+    for (const TunedTile& tile : *tiles) {
+      EXPECT_EQ(tile.op, name.substr(0, name.find(','))) << tile.where;
+      EXPECT_TRUE(std::ranges::any_of(all_variants(), [&](const Variant& v) {
+        return v.op == tile.op && v.name == tile.config.variant();
+      })) << tile.where;
+      EXPECT_EQ(tile.config.block, 0) << tile.where;
     }
   }
 }
