@@ -27,12 +27,6 @@ std::vector<Part> parts_of(const std::string& key) {
   }
 }
 
-std::set<std::string> texts_of(const std::vector<Part>& parts) {
-  std::set<std::string> texts;
-  for (const Part& part : parts) texts.insert(part.text);
-  return texts;
-}
-
 std::string folded(const std::vector<Part>& parts, const std::set<std::string>& shared) {
   std::string text;
   bool gap = false;
@@ -68,10 +62,12 @@ FoldedKeys fold_keys(const std::vector<std::string>& keys) {
   if (keys.size() < 2 || !all_have_parts) return {};
   std::vector<std::vector<Part>> parts;
   for (const std::string& key : keys) parts.push_back(parts_of(key));
-  std::set<std::string> shared = texts_of(parts.front());
+  std::set<std::string> shared;
+  for (const Part& part : parts.front()) shared.insert(part.text);
   for (const auto& of_key : parts) {
-    const std::set<std::string> texts = texts_of(of_key);
-    std::erase_if(shared, [&](const std::string& text) { return !texts.contains(text); });
+    std::erase_if(shared, [&](const std::string& text) {
+      return std::ranges::count(of_key, text, &Part::text) == 0;
+    });
   }
   if (shared.empty()) return {};
   FoldedKeys all{{}, without_values(parts.front(), shared)};
