@@ -98,8 +98,7 @@ std::string xml_escaped(const std::string& text) {
 }
 
 std::string one_line(const std::string& text) {
-  if (std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; }))
-    return text;
+  if (std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; })) return text;
   std::string out;
   for (const std::string& character : characters_of(valid_utf8(text))) {
     if (ends_line(character) || character == "\t") {

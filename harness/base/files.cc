@@ -210,8 +210,7 @@ bool write_all(int fd, const void* data, size_t bytes) noexcept {
 
 bool is_file_name(std::string_view text) {
   if (text.empty() || text[0] == '.' || text[0] == '-') return false;
-  return std::none_of(text.begin(), text.end(),
-                      [](unsigned char c) { return c == '/' || c < ' ' || c == 0x7f; });
+  return std::ranges::none_of(text, [](uint8_t c) { return c == '/' || c < ' ' || c == 0x7f; });
 }
 
 std::string random_name() {

@@ -40,8 +40,7 @@ struct IniSection {
   std::vector<IniEntry> entries;  // in file order, keys differ
 
   const IniEntry* find(const std::string& key) const {
-    const auto found = std::find_if(entries.begin(), entries.end(),
-                                    [&](const IniEntry& entry) { return entry.key == key; });
+    const auto found = std::ranges::find(entries, key, &IniEntry::key);
     return found == entries.end() ? nullptr : &*found;
   }
 };

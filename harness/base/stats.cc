@@ -285,8 +285,7 @@ std::vector<ChangePoint> change_points(std::span<const double> values, double al
     bounds.insert(std::upper_bound(bounds.begin(), bounds.end(), split.at), split.at);
     found.push_back({split.at, 0, 0, p});
   }
-  std::sort(found.begin(), found.end(),
-            [](const ChangePoint& a, const ChangePoint& b) { return a.at < b.at; });
+  std::ranges::sort(found, {}, &ChangePoint::at);
   for (size_t i = 0; i < found.size(); ++i) {  // found[i] lies at bounds[i + 1]
     const auto level = [&](size_t s) {
       return median(values.subspan(bounds[s], bounds[s + 1] - bounds[s]));
