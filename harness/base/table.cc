@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "harness/base/error.h"
@@ -163,11 +164,9 @@ bool comes_before(const SortKey& a, const SortKey& b, bool descending) {
 }  // namespace
 
 Format parse_format(const std::string& name) {
-  if (name == "text") return Format::text;
-  if (name == "md") return Format::md;
-  if (name == "csv") return Format::csv;
-  if (name == "tsv") return Format::tsv;
-  if (name == "json") return Format::json;
+  constexpr std::array kInOrder = {"text", "md", "csv", "tsv", "json"};
+  const auto at = std::ranges::find(kInOrder, name);
+  if (at != kInOrder.end()) return static_cast<Format>(at - kInOrder.begin());
   usage_error("format '{}' is unknown; use text, md, csv, tsv or json", name);
 }
 
