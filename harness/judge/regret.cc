@@ -31,16 +31,10 @@ double mean_log(const Alternative& one, size_t first, size_t step) {
 
 /// The fastest by some rounds; of equals the shipped one, then the first.
 const Alternative& fastest(const ChoiceTimes& cell, size_t first, size_t step) {
-  const Alternative* best = &cell.shipped;
-  double least = mean_log(cell.shipped, first, step);
-  for (const Alternative& other : cell.others) {
-    const double mean = mean_log(other, first, step);
-    if (mean < least) {
-      least = mean;
-      best = &other;
-    }
-  }
-  return *best;
+  const auto log_us = [&](const Alternative& one) { return mean_log(one, first, step); };
+  const auto other = std::ranges::min_element(cell.others, {}, log_us);
+  const bool is_other = other != cell.others.end() && log_us(*other) < log_us(cell.shipped);
+  return is_other ? *other : cell.shipped;
 }
 
 struct Difference {
