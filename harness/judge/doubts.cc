@@ -43,20 +43,7 @@ bool stays(const CaseVerdict& v) {
   return v.outcome == Outcome::wrong || v.outcome == Outcome::environment;
 }
 
-/// No replay would find that it is not slower.
-bool is_beyond_noise(const CaseVerdict& v, const Limits& limits) {
-  return v.outcome == Outcome::regressed && v.latency && v.latency->low > 2 * limits.blind_at;
-}
-
 constexpr const char* kNotMeasured = "left out: the time was up before it was measured";
-
-/// Without having been measured.
-void call_identical(CaseVerdict& v, const Expectation& expected) {
-  v.same_code = true;
-  v.yardstick = expected.sides.at(v.id).judged == Judged::is_yardstick;
-  find(v, Rule::known_identical,
-       "not measured: the base's program, whose variant launched what the base's did elsewhere");
-}
 
 }  // namespace
 
@@ -230,11 +217,16 @@ void leave_open(GateResult& result, const Sides& head,
   for (CaseVerdict& v : result.cases) {
     if (unheard.erase(v.id) == 0) continue;
     if (!head.contains(v.id) && !stays(v) && is_known_by_program(v.id, head, expected_of(v.id))) {
-      call_identical(v, expected_of(v.id));
+      v.same_code = true;
+      v.yardstick = expected_of(v.id).sides.at(v.id).judged == Judged::is_yardstick;
+      find(
+          v, Rule::known_identical,
+          "not measured: the base's program, whose variant launched what the base's did elsewhere");
       known.insert(v.id);
       continue;
     }
-    if (is_beyond_noise(v, limits)) {
+    // No replay would find that it is not slower.
+    if (v.outcome == Outcome::regressed && v.latency && v.latency->low > 2 * limits.blind_at) {
       result.more_s += replayed.replaying_s;
       continue;
     }
