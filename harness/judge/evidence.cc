@@ -47,13 +47,12 @@ Quantity compared(const Side& base, const Side& head) {
 
 BaselineHeader header_of(const RunInfo& run, const std::string& suite) {
   const bool host = run.device.backend == Backend::host;
-  const auto sets = run.tags.find(kSetsTag);
-  const std::string fewer = sets == run.tags.end() ? "" : ",sets=" + sets->second;
+  const std::string* sets = find_or_null(run.tags, kSetsTag);
   return {.klass = run.device.klass,
           .suite = suite,
           .protocol = run.protocol,
           .timer = run.timer,
-          .flush = run.flush + fewer,
+          .flush = run.flush + (sets ? ",sets=" + *sets : ""),
           .gpu = host ? "-" : uuids_of(run),
           .program = run.program,
           .git_sha = run.dirty ? "" : run.git_sha};

@@ -29,8 +29,7 @@ constexpr double kFewestDecided = 0.5;
 
 /// No suite has a baseline, a candidate or a base run.
 bool lacks_everything(const GateResult& result) {
-  return std::all_of(result.suites.begin(), result.suites.end(),
-                     [](const auto& suite) { return suite.second.against.empty(); });
+  return std::ranges::all_of(result.suites, [](const auto& s) { return s.second.against.empty(); });
 }
 
 bool is_compared(const CaseVerdict& v) {

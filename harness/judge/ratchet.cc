@@ -167,9 +167,8 @@ std::string worse_on_average(const std::vector<Pair>& pairs) {
   const auto [base, head] = largest(pairs, &SeedError::rel_l2);
   if (base < kTinyError && head < kTinyError) return "";
   const double mean = mean_bits(pairs);
-  const auto worse = std::count_if(pairs.begin(), pairs.end(), [](const Pair& p) {
-    return !(bits(*p.first, *p.second) <= kSeedBits);
-  });
+  const auto worse = std::ranges::count_if(
+      pairs, [](const Pair& p) { return !(bits(*p.first, *p.second) <= kSeedBits); });
   const bool few = static_cast<double>(worse) < kSeedShare * static_cast<double>(pairs.size());
   if (mean <= kMeanBits || (few && std::isfinite(mean))) return "";
   return fmt::format(
