@@ -112,10 +112,8 @@ std::string host_code(const Variant& variant, std::span<const ObjectCode> object
   if (!is_own(variant)) return "";
   const OpEntry& op = find_op(variant.op);
   std::vector<std::string> files = files_of(variant);
-  for (const Variant& v : all_variants()) {
-    if (v.op == op.name && v.backend == Backend::host && v.name == op.yardstick) {
-      files.push_back(v.file);
-    }
+  if (!op.yardstick.empty()) {
+    files.push_back(find_variant(op.name, Backend::host, op.yardstick).file);
   }
   std::vector<ObjectCode> counted(objects.begin(), objects.end());
   std::erase_if(counted,
