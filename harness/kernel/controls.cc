@@ -75,9 +75,7 @@ class Trial {
     spoil();
     const Checked checked = problem_.check();
     for (const auto& [tensor, bytes] : correct_) put(problem_, *tensor, bytes);
-    const bool rejected = std::any_of(checked.accuracy.begin(), checked.accuracy.end(),
-                                      [](const Accuracy& a) { return !a.ok; });
-    if (rejected) {
+    if (!std::ranges::all_of(checked.accuracy, &Accuracy::ok)) {
       control.outcome = ControlOutcome::rejected;
     } else if (checked.hash == hash_ && !always_wrong) {
       control.outcome = ControlOutcome::unchanged;

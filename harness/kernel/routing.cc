@@ -234,8 +234,7 @@ Skew skew_of(std::span<const int32_t> ids, int experts) {
   std::vector<int64_t> loads(static_cast<size_t>(experts));
   for (const int32_t id : ids) ++loads.at(static_cast<size_t>(id));
   Skew skew;
-  skew.active_experts = static_cast<int>(
-      std::count_if(loads.begin(), loads.end(), [](int64_t load) { return load > 0; }));
+  skew.active_experts = experts - static_cast<int>(std::ranges::count(loads, 0));
   if (ids.empty()) return skew;
   const auto largest = static_cast<double>(*std::max_element(loads.begin(), loads.end()));
   skew.max_over_mean = largest * experts / static_cast<double>(ids.size());
