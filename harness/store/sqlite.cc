@@ -226,20 +226,18 @@ struct MadeRowsTable {
 };
 
 void serve_made_rows(Database& db) {
-  static const sqlite3_module module = [] {
-    sqlite3_module m{};
-    m.xConnect = MadeRowsTable::connect;  // without xCreate: it is there by its name
-    m.xDisconnect = MadeRowsTable::disconnect;
-    m.xBestIndex = MadeRowsTable::best_index;
-    m.xOpen = MadeRowsTable::open;
-    m.xClose = MadeRowsTable::close;
-    m.xFilter = MadeRowsTable::filter;
-    m.xNext = MadeRowsTable::next;
-    m.xEof = MadeRowsTable::at_end;
-    m.xColumn = MadeRowsTable::column;
-    m.xRowid = MadeRowsTable::row_id;
-    return m;
-  }();
+  static constexpr sqlite3_module module = {
+      .xConnect = MadeRowsTable::connect,  // without xCreate: it is there by its name
+      .xBestIndex = MadeRowsTable::best_index,
+      .xDisconnect = MadeRowsTable::disconnect,
+      .xOpen = MadeRowsTable::open,
+      .xClose = MadeRowsTable::close,
+      .xFilter = MadeRowsTable::filter,
+      .xNext = MadeRowsTable::next,
+      .xEof = MadeRowsTable::at_end,
+      .xColumn = MadeRowsTable::column,
+      .xRowid = MadeRowsTable::row_id,
+  };
   if (sqlite3_create_module(db.handle(), "made_rows", &module, nullptr) != SQLITE_OK) {
     db.fail("cannot serve rows");
   }
