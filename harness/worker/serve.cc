@@ -122,11 +122,9 @@ class Server {
                                              : nullptr;
     if (!make) return nullptr;
     if (device_->facts().backend == Backend::host) {
-      throw Error(
-          Exit::environment,
-          fmt::format(
+      give_up(Exit::environment,
               "`moegate profile` reads {} on a GPU only; give --device cuda:N where there is a GPU",
-              name_of(task)));
+              name_of(task));
     }
     return make(*device_, options_.profiling);
   }

@@ -53,7 +53,7 @@ class Process : public Worker {
       child_.bury(true);
       end = fmt::format("its answer cannot be understood: {}", nonsense.what());
     }
-    throw Error(Exit::environment, fmt::format("the worker did not check the cases: {}", end));
+    give_up(Exit::environment, "the worker did not check the cases: {}", end);
   }
 
   Result run(const Request& request, double timeout_s, CaseData& data) override {
@@ -148,8 +148,7 @@ class Process : public Worker {
           "{}: this program does not answer like a moegate; give the path of a moegate program: {}",
           program_, end);
     }
-    throw Error(Exit::environment,
-                fmt::format("the worker did not open device '{}': {}", options.device, end));
+    give_up(Exit::environment, "the worker did not open device '{}': {}", options.device, end);
   }
 
   /// What it says next. Throws Error(interrupted) after a signal to this program.
