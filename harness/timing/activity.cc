@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "harness/base/dynlib.h"
 #include "harness/base/stats.h"
@@ -224,12 +225,9 @@ double measured_tick(std::span<const double> durations_ns) {
     for (; i < values.size() && values[i] - values[begin] < kRoundingNs; ++i) sum += values[i];
     steps.push_back(sum / static_cast<double>(i - begin));
   }
-  double tick = 0;
-  for (size_t i = 1; i < steps.size(); ++i) {
-    const double step = steps[i] - steps[i - 1];
-    if (tick == 0 || step < tick) tick = step;
-  }
-  return tick;
+  if (steps.size() < 2) return 0;
+  std::adjacent_difference(steps.begin(), steps.end(), steps.begin());
+  return *std::min_element(steps.begin() + 1, steps.end());
 }
 
 }  // namespace moegate

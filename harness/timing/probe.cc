@@ -369,15 +369,13 @@ std::optional<std::string> clock_limit(const Device& device) {
 
 Probe limits_probe(std::span<const ClockLimit> limits) {
   Probe probe{.name = "clock held down by", .value = "nothing"};
-  std::string looked;
   for (const ClockLimit& limit : limits) {
-    looked += (looked.empty() ? "looked at " : ", ") + limit.when;
+    probe.note += (probe.note.empty() ? "looked at " : ", ") + limit.when;
     if (limit.what.empty()) continue;
     probe.value = probe.value == "nothing" ? "" : probe.value + "; ";
     probe.value += fmt::format("{} ({})", limit.what, limit.when);
     probe.ok = probe.ok && limit.when == kBehindCeilings;
   }
-  probe.note = looked;
   return probe;
 }
 
