@@ -132,10 +132,8 @@ EnergyCounter::EnergyCounter(const std::string& uuid) {
   }
   unsigned long long value = 0;
   const int status = n.energy(gpu, &value);
-  if (status == kOk) {
-    gpu_ = gpu;
-    return;
-  }
+  gpu_ = status == kOk ? gpu : nullptr;
+  if (gpu_) return;
   why_none_ = fmt::format("NVML counts no energy of GPU {}: {}", uuid,
                           n.error_text ? n.error_text(status) : fmt::format("error {}", status));
 }
