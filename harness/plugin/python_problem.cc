@@ -180,11 +180,10 @@ Cost PythonProblem::cost_of(const json& stated) const {
 }
 
 PythonProblem::Expected& PythonProblem::output_of(const std::string& name, const char* what) {
-  const auto is_it = [&](const Expected& e) { return e.tensor->name() == name; };
-  const auto found = std::ranges::find_if(outputs_, is_it);
-  if (found == outputs_.end())
-    usage_error("there is a {} of '{}', which is not an output", what, name);
-  return *found;
+  for (Expected& output : outputs_) {
+    if (output.tensor->name() == name) return output;
+  }
+  usage_error("there is a {} of '{}', which is not an output", what, name);
 }
 
 void PythonProblem::expect(const std::string& output, std::vector<double> truth) {
