@@ -244,10 +244,15 @@ void each_row_level(Store& store, int64_t run, const std::function<void(const Ro
   const Sides sides = collect([&](const auto& one) {
     walk_levels(store.database(), choice, [&](const WalkedLevel& at) { one(at.level); });
   });
+  std::vector<RowLevel> rows;
   for (const auto& [id, side] : sides) {
-    add({cases.at(id.key), id.key, id.variant, side.status, side.judged, side.level.n,
-         side.level.mean_log, side.level.sd_log, side.comparable(), side.code});
+    rows.push_back({cases.at(id.key), id.key, id.variant, side.status, side.judged, side.level.n,
+                    side.level.mean_log, side.level.sd_log, side.comparable(), side.code});
   }
+  // As they are read where they were written down.
+  std::ranges::sort(rows, {},
+                    [](const RowLevel& row) { return std::pair(row.case_id, row.variant); });
+  std::ranges::for_each(rows, add);
 }
 
 RunRows read_run_rows(Store& store, int64_t run) {
