@@ -144,7 +144,7 @@ TEST(TileMerge, ADamagedOrForeignFileIsRefusedWithARemedy) {
   EXPECT_EQ(refused(kFile, "nvidia-h200"), "accepted");
   EXPECT_EQ(refused("[op.1]\nkernel = k\nblock = 16\n", "nvidia-b200"), "accepted")
       << "of no class";
-  for (const std::string text : {"", "# only this\n", "{\"1\": 2}\n", "[op.1]\nkernel = k\n"}) {
+  for (const std::string text : {"", "# only this\n", "{\"1\": 2}\n", "[op.1]\nblock = 16\n"}) {
     EXPECT_NE(refused(text, "nvidia-h200").find("t.ini:"), std::string::npos) << text;
     EXPECT_NE(refused(text, "nvidia-h200").find("another --out"), std::string::npos) << text;
   }
