@@ -2,10 +2,10 @@
 // This file opens a store (what is ours, its version, its journal) and locks a run.
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <re2/re2.h>
 #include <unistd.h>
 #include <boost/endian/conversion.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -71,10 +71,24 @@ bool is_store(Database& db) {
 }
 
 /// A statement without comments and white space, but for what is quoted: these may differ.
-std::string essence_of(std::string sql) {
-  static const RE2 quoted_or_void(R"re(('[^']*'|"[^"]*")|--[^\n]*\n?|[ \n]+)re", RE2::Latin1);
-  RE2::GlobalReplace(&sql, quoted_or_void, "\\1");
-  return sql;
+std::string essence_of(std::string_view sql) {
+  std::string text;
+  char quote = 0;
+  for (size_t i = 0; i < sql.size(); ++i) {
+    const char c = sql[i];
+    if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (sql.substr(i).starts_with("--")) {
+      i = std::min(sql.find('\n', i), sql.size());
+      continue;
+    } else if (c == ' ' || c == '\n') {
+      continue;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+    }
+    text += c;
+  }
+  return text;
 }
 
 using Schema = std::map<std::pair<std::string, std::string>, std::string>;
