@@ -153,6 +153,9 @@ Tolerance QmoeLayer::own_ceilings() const {
   Tolerance tolerance = shape.dtype() == DType::f16 ? kTolerance16 : kToleranceBf16;
   tolerance.by_chance = kActivationAnew * float_type(shape.dtype()).unit() /
                         std::sqrt(static_cast<double>(shape.topk()) * shape.inter());
+  if (shape.fc1.data == qmoe::QmoeData::edges) {
+    tolerance.atol = kEdgeAnew * float_type(shape.dtype()).unit();
+  }
   return ceilings(tolerance);
 }
 
