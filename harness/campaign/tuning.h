@@ -29,7 +29,7 @@ struct TileTask {
 
   auto operator<=>(const TileTask&) const = default;
   /// Names the file of its entry.
-  std::string file() const { return routing.empty() ? shape : routed_name(shape, routing); }
+  std::string file() const { return routed_name(shape, routing); }
 };
 
 /// One result of a candidate. A task has several cases where its suite has several routings or

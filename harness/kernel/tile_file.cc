@@ -173,19 +173,22 @@ std::string routing_of(const Case& c) {
 }
 
 std::string routed_name(const std::string& shape, const std::string& routing) {
-  return shape + ",routing=" + boost::replace_all_copy(routing, "/", "_");
+  return routing.empty() ? shape : shape + ",routing=" + boost::replace_all_copy(routing, "/", "_");
 }
 
 const TunedTile* tuned_entry(const TunedKey& files, const std::string& op, int tokens,
                              const std::function<void(const TunedTile&)>& check) {
-  static std::map<fs::path, std::vector<TunedTile>> read;
+  // By folder and name: chains ask in every launch.
+  static std::map<std::string, std::map<std::string, std::vector<TunedTile>>> read;
+  const fs::path folder = tile_folder();
+  auto& in_folder = read[folder.native() + "/" + files.device_class];
   const auto nearest_in = [&](const std::string& shape) {
-    const fs::path path = tile_path(tile_folder(), files.device_class, shape);
-    auto at = read.find(path);
-    if (at == read.end()) {
-      auto tiles = read_tiles(path).value_or(std::vector<TunedTile>{});
+    auto at = in_folder.find(shape);
+    if (at == in_folder.end()) {
+      auto tiles = read_tiles(tile_path(folder, files.device_class, shape))
+                       .value_or(std::vector<TunedTile>{});
       std::ranges::for_each(tiles, check);
-      at = read.emplace(path, std::move(tiles)).first;
+      at = in_folder.emplace(shape, std::move(tiles)).first;
     }
     return nearest_tile(at->second, op, tokens);
   };

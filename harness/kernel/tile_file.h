@@ -74,7 +74,7 @@ const TunedTile* nearest_tile(const std::vector<TunedTile>& tiles, const std::st
 /// The routing of a case; empty: its operator has none.
 std::string routing_of(const Case& c);
 /// Names the file of a shape for one routing, which `moegate tune` writes where that pays:
-/// "E=…,dtype=fp8,routing=zipf:1.2". A '/' of the routing becomes '_'.
+/// "E=…,dtype=fp8,routing=zipf:1.2". A '/' of the routing becomes '_'. Of none: the shape's own.
 std::string routed_name(const std::string& shape, const std::string& routing);
 
 /// Which files say what is tuned.
