@@ -238,7 +238,10 @@ std::string row_name(const std::string& key, const std::string& variant) {
 void each_row_level(Store& store, int64_t run, const std::function<void(const RowLevel&)>& add) {
   if (read_row_levels(store, run, add)) return;
   std::unordered_map<std::string, int64_t> cases;
-  Statement q(store.database(), "SELECT key, case_id FROM bench_case");
+  Statement q(store.database(),
+              "SELECT key, case_id FROM bench_case WHERE case_id IN (SELECT case_id FROM process "
+              "JOIN result USING (process_id) WHERE run_id = ?1)");
+  q.bind(run);
   while (q.step()) cases[q.text(0)] = q.integer(1);
   const LevelChoice choice{.run = run, .verified = false, .for_verdict = true};
   const Sides sides = collect([&](const auto& one) {
