@@ -9,7 +9,8 @@
 -- does; all others are spans, first start to last end.
 --
 -- says: repeated, where the published figure is within 2 % of the interval; not repeated; or another GPU than the
--- published one, with what happens here. best here: the fastest variant of the same case that does all of the work.
+-- published one, with what happens here. best here: the fastest variant of the same case that does all of the work. tuned
+-- launches one of them, which has its own row.
 --
 -- Figures: ROCm/aiter 3526 times its kernels in serving before the change alone, and says that one launch replaces them.
 -- ONNX Runtime 29167: FC1 of gpt-oss-20b, one token, 21.42 us, split 17.59 + 2.39. aphrodite-engine 1603: Qwen3-30B, 512
@@ -49,7 +50,8 @@ WITH claim (pull_request, op, section, tokens, conditions, variant, before, low,
   FROM level_of a JOIN level_of b ON b.place = a.place AND b.round = a.round AND b.variant = a.before
   WHERE a.variant <> a.before GROUP BY a.place, a.variant
 ), fastest AS (
-  SELECT place, variant, x, reach, row_number() OVER (PARTITION BY place ORDER BY x DESC) AS nth FROM ratio WHERE variant <> 'cublaslt_plain'
+  SELECT place, variant, x, reach, row_number() OVER (PARTITION BY place ORDER BY x DESC) AS nth FROM ratio
+  WHERE variant NOT IN ('cublaslt_plain', 'tuned')
 )
 SELECT pull_request AS "pull request",
        section AS model,
