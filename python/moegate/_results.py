@@ -51,7 +51,8 @@ def best_configurations(store, variant, run="latest", **equal):
             json.dump(moegate.best_configurations("out/tune.sqlite", "engine", routing="uniform"), file, indent=4)
 
     store, run, equal: as of results(); its rows are those of report regret. Raises as results() does, ValueError where
-    two rows have one token count, so that `equal` must name one of them, and where a row has no best."""
+    two rows have one token count, so that `equal` must name one of them, where a row has no best, and where there is no
+    row: the run is no check, or not of this variant."""
     from moegate._choices import config_of
 
     best = {}
@@ -62,4 +63,6 @@ def best_configurations(store, variant, run="latest", **equal):
         if not row["best"] or " " in row["best"]:
             raise ValueError(f"{row['case']}: no configuration of one operator is the best, but '{row['best']}'")
         best[row["tokens"]] = config_of(row["best"])
+    if not best:
+        raise ValueError(f"run {run} has no row of {variant}; `moegate tune --check --module FILE` makes them")
     return best

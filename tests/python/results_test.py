@@ -54,7 +54,7 @@ class Results(unittest.TestCase):
         best = _results.best_configurations("t.sqlite", "engine", routing="uniform")
         self.assertEqual(list(best.items()), [(8, {"BLOCK": 16, "WARPS": 4}), (32, {"BLOCK": 64, "WARPS": 8})])
         self.assertIn("^engine$", self.arguments())
-        for rows in ([row % (8, "A=1"), row % (8, "A=2")], [row % (8, "")], [row % (8, "A=1 + A=2")]):
+        for rows in ([row % (8, "A=1"), row % (8, "A=2")], [row % (8, "")], [row % (8, "A=1 + A=2")], []):
             self.stub(f"echo '[{', '.join(rows)}]'")
             with self.assertRaises(ValueError):
                 _results.best_configurations("t.sqlite", "engine")
