@@ -95,9 +95,10 @@ class Problem {
   virtual Corruptions corruptions() = 0;
   virtual Cost cost() const = 0;
   virtual std::vector<Fact> facts() const { return {}; }
-  /// Outputs lie as the operator defines them. A variant that lays them out otherwise says so where
-  /// it asks for its arguments; before one that asks for none, as in Python, this is called.
-  virtual void reset_layout() {}
+  /// Before a launch of a variant that asks for no arguments, as in Python: outputs lie as the
+  /// operator defines them (""), or rows as an order says that the operator has a name for. Throws
+  /// Error(usage) for another name.
+  virtual void lay_out(const std::string& rows);
 
   /// Fills every output and the workspace with NaN, or another byte, so that what a variant leaves
   /// unwritten shows.

@@ -73,6 +73,11 @@ Checked Problem::check_with(const Leeway& leeway) {
   return check();
 }
 
+void Problem::lay_out(const std::string& rows) {
+  if (rows == "") return;
+  usage_error("rows = '{}' is not an order that this operator has; leave it out", rows);
+}
+
 std::vector<Accuracy> Problem::check_rows(const std::vector<int64_t>&) {
   return {};
 }

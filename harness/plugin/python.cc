@@ -217,9 +217,10 @@ Variant variant_of(const json& stated) {
   const int64_t number = stated.at("id");
   const auto has = stated.at("has").get<std::vector<std::string>>();
   const auto gives = [&](const char* name) { return std::ranges::count(has, name) > 0; };
-  const auto call = [number](const char* what, bool tells_device) {
-    return [number, what, tells_device](Problem& problem, const Launch& where) {
-      problem.reset_layout();
+  const auto call = [number, rows = stated.at("rows").get<std::string>()](const char* what,
+                                                                          bool tells_device) {
+    return [number, rows, what, tells_device](Problem& problem, const Launch& where) {
+      problem.lay_out(rows);
       ask_python(number, what, number_of(problem), where.stream,
                  tells_device ? facts_of(where.device) : json());
     };

@@ -2,6 +2,7 @@
 #include "kernels/moe_gemm/aligned_rows.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace moegate::moe_gemm {
 
@@ -10,21 +11,29 @@ int64_t aligned_capacity(int64_t rows, int experts, int block) {
   return rows < experts ? std::min(each_expert_pads, rows * block) : each_expert_pads;
 }
 
+ListedRows list_rows(std::span<const int32_t> ids, int experts) {
+  ListedRows listed{std::vector<int32_t>(static_cast<size_t>(experts)), {}};
+  for (const int32_t e : ids) ++listed.expert_rows[static_cast<size_t>(e)];
+  listed.rows.resize(ids.size());
+  std::iota(listed.rows.begin(), listed.rows.end(), 0);
+  std::ranges::stable_sort(listed.rows, {}, [&](int32_t r) { return ids[static_cast<size_t>(r)]; });
+  return listed;
+}
+
 AlignedRows align_rows(std::span<const int32_t> ids, int experts, int block) {
   const auto rows = static_cast<int32_t>(ids.size());
   const int64_t capacity = aligned_capacity(rows, experts, block);
   AlignedRows aligned;
   aligned.sorted_token_ids.assign(static_cast<size_t>(capacity), rows);
   aligned.expert_ids.assign(static_cast<size_t>((capacity + block - 1) / block), -1);
-  std::vector<std::vector<int32_t>> of_expert(static_cast<size_t>(experts));
-  for (int32_t r = 0; r < rows; ++r) {
-    of_expert[static_cast<size_t>(ids[static_cast<size_t>(r)])].push_back(r);
-  }
+  const ListedRows listed = list_rows(ids, experts);
+  auto group = listed.rows.begin();
   int32_t next = 0;
   for (int e = 0; e < experts; ++e) {
-    const auto& group = of_expert[static_cast<size_t>(e)];
-    std::copy(group.begin(), group.end(), aligned.sorted_token_ids.begin() + next);
-    const auto blocks = (static_cast<int32_t>(group.size()) + block - 1) / block;
+    const int32_t count = listed.expert_rows[static_cast<size_t>(e)];
+    std::copy_n(group, count, aligned.sorted_token_ids.begin() + next);
+    group += count;
+    const int32_t blocks = (count + block - 1) / block;
     std::fill_n(aligned.expert_ids.begin() + next / block, blocks, e);
     next += blocks * block;
   }

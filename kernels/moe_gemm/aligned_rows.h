@@ -16,10 +16,19 @@ struct AlignedRows {
   int32_t padded_rows;                    // used part of sorted_token_ids, whole blocks
 };
 
+/// The same without padding.
+struct ListedRows {
+  std::vector<int32_t> expert_rows;  // [E]: how many rows an expert has
+  std::vector<int32_t> rows;         // [R]: r by expert, ascending within an expert
+};
+
+/// `ids` [R] holds the expert of every row.
+ListedRows list_rows(std::span<const int32_t> ids, int experts);
+
 /// Most padded rows that R rows over so many experts can need; buffers have this length.
 int64_t aligned_capacity(int64_t rows, int experts, int block);
 
-/// `ids` [R] holds the expert of every row. Experts without rows get no block.
+/// Likewise. Experts without rows get no block.
 AlignedRows align_rows(std::span<const int32_t> ids, int experts, int block);
 
 /// Where each of so many rows r stands in sorted_token_ids.

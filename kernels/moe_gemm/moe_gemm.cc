@@ -219,12 +219,33 @@ void MoeGemm::copy_sorted(const Tensor& from, Tensor& to) {
   device().upload(to.data(), sorted.data(), sorted.size());
 }
 
+void MoeGemm::lay_out(const std::string& rows) {
+  if (rows != "" && rows != "sorted" && rows != "listed") return Problem::lay_out(rows);
+  if (rows == "sorted") {
+    sort_activations();
+    sort_output();
+  }
+  if (rows != "" && !expert_rows_) {
+    expert_rows_ = &make_tensor("expert_rows", Role::activation, DType::i32, {shape.experts});
+    rows_by_expert_ = &make_tensor("rows_by_expert", Role::activation, DType::i32, {shape.rows()});
+    upload_lists();
+  }
+  out_order_ = rows == "sorted" ? RowOrder::sorted : RowOrder::tokens;
+}
+
+void MoeGemm::upload_lists() {
+  const ListedRows listed = list_rows(experts_, shape.experts);
+  expert_rows_->upload(listed.expert_rows);
+  rows_by_expert_->upload(listed.rows);
+}
+
 bool MoeGemm::redraw(uint64_t change) {
   experts_ = drawn_experts_.of(change, first_token());
   aligned_ = align_rows(experts_, shape.experts, shape.block);
   sorted_token_ids_.upload(aligned_.sorted_token_ids);
   expert_ids_.upload(aligned_.expert_ids);
   padded_rows_.upload(std::vector<int32_t>{aligned_.padded_rows});
+  if (expert_rows_) upload_lists();
   if (sorted_x_) copy_sorted(x_, *sorted_x_);
   if (sorted_x_scales_) copy_sorted(*x_scales_, *sorted_x_scales_);
   truths_.turn(change, truth_);

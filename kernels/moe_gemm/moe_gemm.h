@@ -156,7 +156,9 @@ class MoeGemm : public Problem {
   std::vector<TokenRows> rows_of(int64_t place) const override;
   Corruptions corruptions() override;
   Cost cost() const override;
-  void reset_layout() override { out_order_ = RowOrder::tokens; }
+  /// listed: tensors expert_rows [E] and rows_by_expert [R], which have no padding; sorted: also x
+  /// and out in sorted order, tensors "sorted x" and so on.
+  void lay_out(const std::string& rows) override;
   std::vector<Fact> facts() const override;
 
   const MoeGemmShape shape;
@@ -170,6 +172,7 @@ class MoeGemm : public Problem {
   void fill_operands(uint64_t seed);
   Tensor& make_sorted(const Tensor& of);
   void copy_sorted(const Tensor& from, Tensor& to);
+  void upload_lists();
   bool redraw(uint64_t change) override;
   /// In the order last asked for.
   Tensor& out() const { return out_order_ == RowOrder::sorted ? *sorted_out_ : out_; }
@@ -194,6 +197,7 @@ class MoeGemm : public Problem {
   Tensor& out_;
   // Made when a variant first asks for them.
   Tensor *sorted_x_ = nullptr, *sorted_x_scales_ = nullptr, *sorted_out_ = nullptr;
+  Tensor *expert_rows_ = nullptr, *rows_by_expert_ = nullptr;
   DrawnRows<int32_t> drawn_experts_;
   std::vector<int32_t> experts_;  // [R]
   AlignedRows aligned_;

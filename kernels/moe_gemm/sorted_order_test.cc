@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "harness/device/open.h"
 #include "kernels/moe_gemm/moe_gemm_testing.h"
@@ -99,6 +100,28 @@ TYPED_TEST(MoeGemmSortedOrder, ActivationsHavePoisonInRowsOfPadding) {
     EXPECT_NE(row_of(tokens.x, 0, problem.shape.row_bytes()), first);
     expect_sorted(sorted, tokens);
   }
+}
+
+TYPED_TEST(MoeGemmSortedOrder, ListsHaveNoPaddingAndFollowTheRouting) {
+  TypeParam problem(*this->device_, moe_gemm_case<TypeParam>({}));
+  problem.lay_out("listed");
+  const auto lists = [&] {
+    std::vector<std::vector<int32_t>> found;
+    for (Tensor* tensor : problem.tensors()) {
+      const bool is_list = tensor->name() == "expert_rows" || tensor->name() == "rows_by_expert";
+      if (is_list) found.push_back(tensor->template download<int32_t>());
+    }
+    return found;
+  };
+  const auto first = lists();
+  ASSERT_EQ(first.size(), 2u);
+  EXPECT_EQ(std::accumulate(first[0].begin(), first[0].end(), 0), problem.shape.rows());
+  auto rows = first[1];
+  std::ranges::sort(rows);
+  for (int r = 0; r < problem.shape.rows(); ++r) EXPECT_EQ(rows[static_cast<size_t>(r)], r);
+  problem.replace_activations(1);
+  EXPECT_NE(lists()[1], first[1]);
+  EXPECT_THROW(problem.lay_out("by_moon"), Error);
 }
 
 }  // namespace

@@ -334,6 +334,21 @@ W4Args W4Moe::args(W4Scaling scaling) {
           .shape = shape};
 }
 
+void W4Moe::lay_out(const std::string& rows) {
+  if (rows != "" && rows != "listed") return Problem::lay_out(rows);
+  scaling_ = W4Scaling::exact;
+  if (rows == "" || expert_rows_) return;
+  expert_rows_ = &make_tensor("expert_rows", Role::activation, DType::i32, {shape.experts});
+  rows_by_expert_ = &make_tensor("rows_by_expert", Role::activation, DType::i32, {shape.rows()});
+  upload_lists();
+}
+
+void W4Moe::upload_lists() {
+  const auto listed = moe_gemm::list_rows(experts_, shape.experts);
+  expert_rows_->upload(listed.expert_rows);
+  rows_by_expert_->upload(listed.rows);
+}
+
 bool W4Moe::redraw(uint64_t change) {
   experts_ = drawn_experts_.of(change, first_token());
   const auto aligned = moe_gemm::align_rows(experts_, shape.experts, shape.block);
@@ -341,6 +356,7 @@ bool W4Moe::redraw(uint64_t change) {
   sorted_token_ids_.upload(aligned.sorted_token_ids);
   expert_ids_.upload(aligned.expert_ids);
   padded_rows_.upload(std::vector<int32_t>{padded_});
+  if (expert_rows_) upload_lists();
   truths_.turn(change, truth_);
   row_truths_.turn(change, row_truth_);
   return experts_ != drawn_experts_.first();

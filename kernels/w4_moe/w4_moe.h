@@ -157,7 +157,8 @@ class W4Moe : public Problem {
   Corruptions corruptions() override;
   Cost cost() const override;
   std::vector<Fact> facts() const override;
-  void reset_layout() override { scaling_ = W4Scaling::exact; }
+  /// listed: tensors expert_rows [E] and rows_by_expert [R], which have no padding.
+  void lay_out(const std::string& rows) override;
   /// Puts the output in place that a variant with this mistake leaves; for check() to reject.
   void slip(W4Slip slip);
 
@@ -171,6 +172,7 @@ class W4Moe : public Problem {
   void put_beyond(uint64_t seed, std::vector<uint16_t>& scales);
   std::vector<uint16_t> scales_of(int64_t width, const std::vector<int64_t>& rows) const;
   void upload_scales(const std::vector<uint16_t>& scales);
+  void upload_lists();
   Tolerance own_ceilings() const;
   bool redraw(uint64_t change) override;
   W4Product product_of(int32_t expert, const moe_gemm::MoeGemmSample& at, W4Slip slip) const;
@@ -188,6 +190,7 @@ class W4Moe : public Problem {
   Tensor& expert_ids_;
   Tensor& padded_rows_;
   Tensor& out_;
+  Tensor *expert_rows_ = nullptr, *rows_by_expert_ = nullptr;  // made when first asked for
   DrawnRows<int32_t> drawn_experts_;
   std::vector<int32_t> experts_;  // [R]
   int32_t padded_ = 0;

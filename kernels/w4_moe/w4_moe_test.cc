@@ -182,7 +182,7 @@ TYPED_TEST(W4Problem, WeightsMayBeRoundedWhereAVariantSaysSo) {
     const Accuracy rounded = problem.check().accuracy[0];
     EXPECT_TRUE(rounded.ok) << c.key() << ": " << rounded.why;
     EXPECT_EQ(rounded.beyond(), "") << c.key();
-    problem.reset_layout();
+    problem.lay_out("");
     EXPECT_NE(problem.check().accuracy[0].beyond(), "") << c.key();
   }
 }

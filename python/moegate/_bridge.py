@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python side of harness/plugin/python.cc: what each of the two calls of the other."""
 
+import contextlib
 import ctypes
 import json
 import os
@@ -194,16 +195,19 @@ class VariantSide:
     def __init__(self, calls, variant, config=None):
         self.calls, self.variant, self.config = calls, variant, config
         self.problems = {}
+        self.pool = None  # of a variant that allocates: its graphs keep addresses of what has been freed
 
     def _problem(self, handle):
         problem = self.problems.get(handle)
         if problem is None:
-            problem = Problem(self.calls, handle, self.calls.describe(handle))
+            problem = Problem(self.calls, handle, self.calls.describe(handle), self.variant.rows)
             self.problems[handle] = problem
         return problem
 
     def launch(self, handle, stream, argument):
-        _on_stream(stream, self.variant.launch, self._problem(handle))
+        if self.variant.allocates and stream and self.pool is None:
+            self.pool = sys.modules["torch"].cuda.MemPool()
+        _on_stream(stream, self.variant.launch, self._problem(handle), self.pool)
 
     def prepare(self, handle, stream, device):
         problem = self._problem(handle)
@@ -244,7 +248,7 @@ class VariantSide:
 _streams = {}
 
 
-def _on_stream(stream, call, problem):
+def _on_stream(stream, call, problem, pool=None):
     torch = sys.modules.get("torch")
     if not stream or torch is None:
         call(problem)
@@ -252,7 +256,8 @@ def _on_stream(stream, call, problem):
     if stream not in _streams:
         _streams[stream] = torch.cuda.ExternalStream(stream)
     with torch.cuda.stream(_streams[stream]):
-        call(problem)
+        with torch.cuda.use_mem_pool(pool) if pool else contextlib.nullcontext():
+            call(problem)
 
 
 def _one_line(error):
@@ -335,7 +340,7 @@ class Host:
     def _stated(variant, where, config=None):
         has = ["workspace"] if variant.workspace else []
         has += ["unsupported"] if variant.unsupported or variant.unmet else []
-        has += ["prepare"] if variant.prepare or variant.choose else []
+        has += ["prepare"] if variant.prepare or variant.choose or variant.rows else []
         has += ["choose"] if variant.choose and config is None else []
         return {
             "file": where,
@@ -345,6 +350,7 @@ class Host:
             "help": variant.help if config is None else "one configuration, for moegate tune",
             "tolerance": variant.tolerance,
             "between": variant.between,
+            "rows": variant.rows,
             "has": has,
         }
 

@@ -153,6 +153,8 @@ class Variant:
     knobs: typing.Any = None
     choose: typing.Optional[typing.Callable] = None
     unmet: str = ""  # of what it requires
+    rows: str = ""
+    allocates: bool = False
 
 
 VARIANTS = []
@@ -172,12 +174,16 @@ def variant(
     knobs=None,
     choose=None,
     requires=None,
+    rows="",
+    allocates=False,
 ):
     """Makes the decorated function a variant of the operator `op`, on a GPU ("cuda") or the "host".
 
     It gets the problem `p`: every tensor as an attribute by its name, every parameter by its, `p.workspace` and
     `p.stream`. It launches on p.stream (with torch, the current stream is that one), writes the outputs, and neither
     allocates nor waits: on a GPU it is also captured into a graph.
+
+    allocates: it allocates through torch when it launches, in a memory pool of its own.
 
     prepare(p): untimed, before the first launch: p.packed() lays weights out anew.
     unsupported(case, device): why it cannot run the case, or None.
@@ -189,6 +195,10 @@ def variant(
     knobs: what there is to choose from: {name: values}, of which every combination is a configuration, or a function of
     (case, device) that yields dicts. Each is a variant NAME/KEY=VALUE,... that runs only where --variant names it, and
     where `moegate tune --check` asks.
+
+    rows: how a grouped GEMM gets its rows. "listed": also without padding: p.expert_rows [E] counts those of an expert,
+    p.rows_by_expert [R] names them. "sorted": p.x, p.x_scales and p.out have a row per place of p.sorted_token_ids, too;
+    who writes x so is not timed.
 
     requires: packages that it needs, as {"vllm": ">=0.11,<0.13"}, "" for any version; of a version only the numbers
     count (0.11.0rc1 is 0.11), and "python" is the interpreter's. Without them it is `unsupported`.
@@ -220,6 +230,8 @@ def variant(
                 knobs,
                 choose,
                 unmet,
+                rows,
+                allocates,
             )
         )
         return launch

@@ -103,17 +103,17 @@ def torch_tensor(tensor):
 class Problem:
     """What a launch gets. `params`: as text, by name; `stream`: a cudaStream_t as an int; `packed` of prepare()."""
 
-    def __init__(self, calls, handle, description):
+    def __init__(self, calls, handle, description, rows=""):
         self._calls, self._handle = calls, handle
         self._packed = {}
         self._backend = description["backend"]
         self.stream = description["stream"]
         self._ordinal = 0 if self._backend == "host" else current_device()
         self._add_params(description["params"])
-        for tensor in description["tensors"]:
-            if tensor["role"] != "workspace":  # a larger one may take its place
-                setattr(self, tensor["name"], self._view(tensor))
-        self._tensors = frozenset(t["name"] for t in description["tensors"])
+        named = {t["name"]: t for t in description["tensors"] if t["role"] != "workspace"}  # that may be replaced
+        for name, tensor in named.items():
+            setattr(self, name, self._view(named.get(f"{rows} {name}", tensor)))
+        self._tensors = frozenset(named)
 
     def __setattr__(self, name, value):
         held = self.__dict__.get(name)

@@ -27,7 +27,7 @@ class Contract(unittest.TestCase):
 
     def test_a_variant_states_these(self):
         stated = "(op, name, *, backend='cuda', help='', prepare=None, unsupported=None, workspace=None, "\
-            "tolerance=1.0, between=0.0, knobs=None, choose=None, requires=None)"
+            "tolerance=1.0, between=0.0, knobs=None, choose=None, requires=None, rows='', allocates=False)"
         self.assertEqual(str(inspect.signature(moegate.variant)), stated)
 
     def test_an_operator_states_and_overrides_these(self):
