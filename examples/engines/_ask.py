@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds functions of engines, which move between modules and change their parameters from month to month."""
+"""What adapters share: it finds functions of engines, which move between modules and change their parameters from month
+to month."""
 
 import importlib
 import importlib.metadata
@@ -20,7 +21,8 @@ class Found:
 
 def ask(package, places, needed, optional=()):
     """The first function of `places` (pairs of module and name, the newest first) that is there, if it has the
-    parameters `needed` and demands none but those and `optional`. `package`: its distribution's name."""
+    parameters `needed` and demands none but those and `optional`. `needed` None: a function of C++, which does not say
+    what it takes. `package`: its distribution's name."""
     installed = next((one.version for one in importlib.metadata.distributions(name=package)), "")
     version = f"{package} {installed}".rstrip()
     missing = []
@@ -30,6 +32,8 @@ def ask(package, places, needed, optional=()):
         except (ImportError, AttributeError) as error:
             missing.append(str(error))
             continue
+        if needed is None:
+            return Found(version, function)
         parameters = inspect.signature(function).parameters
         unknown = [p for p in needed if p not in parameters]
         demanded = [
@@ -41,3 +45,9 @@ def ask(package, places, needed, optional=()):
             return Found(version, why=f"{version}: {name} demands '{demanded[0]}', which this file does not know")
         return Found(version, function)
     return Found(version, why=f"{version}: {missing[-1]}")
+
+
+def rows_per_block(p):
+    """BM, which the operands' sizes tell: with block = 0 the parameter does not."""
+    rows, capacity = p.tokens * p.topk, p.sorted_token_ids.shape[0]
+    return capacity // rows if rows < p.experts else (capacity - rows) // p.experts + 1

@@ -15,7 +15,7 @@ import sys
 import moegate
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from _ask import ask  # noqa: E402
+from _ask import ask, rows_per_block  # noqa: E402
 
 MODULE = "vllm.model_executor.layers.fused_moe.fused_moe"
 KERNEL = ask(
@@ -39,12 +39,6 @@ def unsupported(case, device):
     if case.dtype != "fp8":
         return f"dtype = {case.dtype}: this adapter knows fp8 with scale factors per 128 only"
     return KERNEL.why or CONFIG.why or None
-
-
-def rows_per_block(p):
-    """BM, which the operands' sizes tell: with block = 0 the parameter does not."""
-    rows, capacity = p.tokens * p.topk, p.sorted_token_ids.shape[0]
-    return capacity // rows if rows < p.experts else (capacity - rows) // p.experts + 1
 
 
 def launch(p, gate_up):

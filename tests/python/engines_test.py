@@ -53,23 +53,72 @@ def look_up(w1_shape, w2_shape, top_k, dtype, M, block_shape=None):
     return {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 128, "GROUP_SIZE_M": 32}
 
 
+def module(name, **has):
+    one = types.ModuleType(name)
+    vars(one).update(has)
+    return one
+
+
+def imported(name, modules, package, version="0.11"):
+    """examples/engines/NAME.py where these modules can be imported and `package` is installed; version None: it is not."""
+    parents = {".".join(one.__name__.split(".")[:n]) for one in modules for n in range(1, one.__name__.count(".") + 1)}
+    places = {parent: types.ModuleType(parent) for parent in parents} | {one.__name__: one for one in modules}
+    for place, one in places.items():
+        parent, _, last = place.rpartition(".")
+        if parent:
+            setattr(places[parent], last, one)
+    missing = importlib.metadata.PackageNotFoundError(package)
+    told = mock.Mock(return_value=version, side_effect=missing if version is None else None)
+    found = mock.Mock(return_value=[types.SimpleNamespace(version=version)] if version else [])
+    sys.modules.pop(name, None)
+    with mock.patch.dict(sys.modules, places), mock.patch.multiple(
+            "importlib.metadata", version=told, distributions=found):
+        return importlib.import_module(name)
+
+
 def adapter(kernel, name="invoke_fused_moe_triton_kernel", installed=True):
     """examples/engines/vllm_moe.py, imported where a vLLM with this kernel is installed, or none."""
-    modules = {part: types.ModuleType(part) for part in ("torch", "triton", "triton.language")}
-    modules["triton.language"].bfloat16 = "bf16"
-    modules["triton"].language = modules["triton.language"]
-    parts = MODULE.split(".")
-    for n in range(1, len(parts) + 1):
-        modules[".".join(parts[:n])] = types.ModuleType(".".join(parts[:n]))
-    setattr(modules[MODULE], name, kernel)
-    modules[MODULE].try_get_optimal_moe_config = look_up
-    missing = importlib.metadata.PackageNotFoundError("vllm")
-    version = mock.Mock(return_value="0.11", side_effect=None if installed else missing)
-    found = mock.Mock(return_value=[types.SimpleNamespace(version="0.11")] if installed else [])
-    sys.modules.pop("vllm_moe", None)
-    with mock.patch.dict(sys.modules, modules), mock.patch.multiple(
-            "importlib.metadata", version=version, distributions=found):
-        return importlib.import_module("vllm_moe")
+    modules = [
+        module("torch"),
+        module("triton.language", bfloat16="bf16"),
+        module(MODULE, **{name: kernel, "try_get_optimal_moe_config": look_up}),
+    ]
+    return imported("vllm_moe", modules, "vllm", "0.11" if installed else None)
+
+
+def pad(array, widths):
+    """torch.nn.functional.pad of the last dimension."""
+    return np.pad(array, [(0, 0)] * (array.ndim - 1) + [widths])
+
+
+TORCH = {
+    "as_tensor": np.asarray,
+    "float32": np.float32,
+    "clamp": lambda array, max: np.minimum(array, max),
+    "div": lambda array, by, rounding_mode: array // by,
+    "repeat_interleave": np.repeat,
+    "transpose": np.swapaxes,
+}
+
+
+class Routed:
+    """Rows of tokens by expert, as moe_align and the harness's other orders have them."""
+
+    def __init__(self, random, tokens, topk, experts, block):
+        self.rows = tokens * topk
+        self.expert = random.integers(0, experts, self.rows)
+        self.sorted, self.blocks = [], []
+        for e in range(experts):
+            mine = [row for row in range(self.rows) if self.expert[row] == e]
+            mine += [self.rows] * (-len(mine) % block)
+            self.sorted += mine
+            self.blocks += [e] * (len(mine) // block)
+        self.padded = len(self.sorted)
+        capacity = self.rows + experts * (block - 1)
+        self.sorted = np.array(self.sorted + [self.rows] * (capacity - self.padded))
+        self.blocks = np.array(self.blocks + [-1] * (-(-capacity // block) - len(self.blocks)))
+        self.counts = np.bincount(self.expert, minlength=experts)
+        self.listed = np.argsort(self.expert, kind="stable")
 
 
 class Vllm(unittest.TestCase):
@@ -77,25 +126,15 @@ class Vllm(unittest.TestCase):
 
     def problem(self, rows_of_x):
         random = np.random.default_rng(1)
-        rows = self.TOKENS * self.TOPK
-        experts = random.integers(0, self.EXPERTS, rows)
-        ids, blocks = [], []
-        for expert in range(self.EXPERTS):
-            mine = [row for row in range(rows) if experts[row] == expert]
-            mine += [rows] * (-len(mine) % self.BLOCK)
-            ids += mine
-            blocks += [expert] * (len(mine) // self.BLOCK)
-        capacity = rows + self.EXPERTS * (self.BLOCK - 1)
-        ids_in_use = len(ids)
-        ids += [rows] * (capacity - len(ids))
-        self.experts = experts
+        routed = Routed(random, self.TOKENS, self.TOPK, self.EXPERTS, self.BLOCK)
+        rows, self.experts = routed.rows, routed.expert
         return types.SimpleNamespace(
             tokens=self.TOKENS, topk=self.TOPK, experts=self.EXPERTS,
             x=random.normal(size=(rows_of_x, self.K)), x_scales=random.uniform(size=(rows_of_x, self.K // 128)),
             weights=random.normal(size=(self.EXPERTS, self.N, self.K)),
             weight_scales=random.uniform(size=(self.EXPERTS, self.N // 128, self.K // 128)),
             routing_weights=random.uniform(size=rows), out=np.zeros((rows, self.N)),
-            sorted_token_ids=np.array(ids), expert_ids=np.array(blocks), num_tokens_post_padded=np.array([ids_in_use]))
+            sorted_token_ids=routed.sorted, expert_ids=routed.blocks, num_tokens_post_padded=np.array([routed.padded]))
 
     def truth(self, p, share, weighted):
         rows = []
@@ -138,6 +177,143 @@ class Vllm(unittest.TestCase):
         why = adapter(also_taking("plan")).unsupported(case, None)
         self.assertEqual(
             why, "vllm 0.11: invoke_fused_moe_triton_kernel demands 'plan', which this file does not know")
+
+
+class DeepGemm(unittest.TestCase):
+    def test_rows_in_expert_order_get_their_expert_and_their_routing_weight(self):
+        random = np.random.default_rng(2)
+        routed = Routed(random, tokens=5, topk=2, experts=4, block=8)
+        aligned_to = []
+
+        def multiply(a, b, d, grouped_layout):
+            (x, x_scales), (weights, weight_scales) = a, b
+            for row, expert in enumerate(grouped_layout):
+                if expert >= 0:
+                    factors = np.kron(weight_scales[expert], np.ones((128, 128)))
+                    d[row] = weights[expert] * factors @ (x[row] * np.repeat(x_scales[row], 128))
+
+        deepgemm = imported("deepgemm_moe", [
+            module("torch", **TORCH),
+            module("deep_gemm", m_grouped_fp8_gemm_nt_contiguous=multiply,
+                   set_mk_alignment_for_contiguous_layout=aligned_to.append)], "deep_gemm")
+        self.assertIsNone(deepgemm.unsupported(types.SimpleNamespace(dtype="fp8", block=8), None))
+        places = len(routed.sorted)
+        p = types.SimpleNamespace(
+            tokens=5, topk=2, experts=4, x=random.normal(size=(places, 256)), x_scales=random.uniform(size=(places, 2)),
+            weights=random.normal(size=(4, 128, 256)), weight_scales=random.uniform(size=(4, 1, 2)),
+            routing_weights=random.uniform(size=10), out=np.zeros((places, 128)),
+            sorted_token_ids=routed.sorted, expert_ids=routed.blocks)
+        deepgemm.gate_up(p)
+        unweighted, p.out = p.out, np.zeros((places, 128))
+        deepgemm.down(p)
+        self.assertEqual(aligned_to, [8, 8])
+        for place, row in enumerate(routed.sorted):
+            if row >= routed.rows:
+                continue
+            expert = routed.expert[row]
+            x = p.x[place] * np.repeat(p.x_scales[place], 128)
+            truth = p.weights[expert] * np.repeat(p.weight_scales[expert], 128, 1) @ x
+            np.testing.assert_allclose(unweighted[place], truth)
+            np.testing.assert_allclose(p.out[place], truth * p.routing_weights[row])
+
+    def test_an_older_one_has_one_alignment(self):
+        deepgemm = imported("deepgemm_moe", [
+            module("torch"), module("deep_gemm", m_grouped_fp8_gemm_nt_contiguous=min)], "deep_gemm")
+        self.assertIsNone(deepgemm.unsupported(types.SimpleNamespace(dtype="fp8", block=128), None))
+        why = deepgemm.unsupported(types.SimpleNamespace(dtype="fp8", block=64), None)
+        self.assertIn("has no attribute 'set_mk_alignment_for_contiguous_layout'", why)
+
+
+class TritonKernels(unittest.TestCase):
+    CODES = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6])
+
+    def multiply(self, x, w, bias, routing_data, gather_indx, scatter_indx, precision_config, gammas, y, fused_activation):
+        """matmul_ogs with values and scales [E, K / 2, N] and [E, K / 32, N]."""
+        ends = np.cumsum(routing_data["expt_hist"])
+        for place, row in enumerate(scatter_indx["dst_indx"]):
+            expert = np.searchsorted(ends, place, side="right")
+            values = np.stack([self.CODES[w[expert] % 16], self.CODES[w[expert] // 16]], 1).reshape(-1, w.shape[2])
+            scales = np.repeat(2.0 ** (precision_config["weight_scale"][expert].astype(int) - 127), 32, 0)
+            out = x[gather_indx["src_indx"][place]] @ (values * scales) + bias[expert]
+            y[row] = fused_activation(out) if fused_activation else out * gammas[place]
+
+    def setUp(self):
+        def named(**given):
+            return given
+
+        self.layouts = []
+        layout = module(
+            "triton_kernels.tensor_details.layout",
+            make_default_matmul_mxfp4_w_layout=lambda mx_axis: ("values", {"mx_axis": mx_axis}),
+            make_default_matmul_mxfp4_w_scale_layout=lambda mx_axis, num_warps: ("scales", {"num_warps": num_warps}))
+
+        def convert_layout(tensor, layout_cls, **layout_kwargs):
+            self.layouts.append((layout_cls, layout_kwargs))
+            return tensor
+
+        self.engine = imported("triton_kernels_moe", [
+            module("torch", **TORCH), layout,
+            module("triton_kernels.matmul_ogs", matmul_ogs=self.multiply, RoutingData=named, GatherIndx=named,
+                   ScatterIndx=named, PrecisionConfig=named,
+                   FnSpecs=lambda name, function, names, reduction_n: function,
+                   FusedActivation=lambda function, values: lambda out: function(out, *values)),
+            module("triton_kernels.swiglu", swiglu_fn=lambda out, alpha, limit: out[::2] * alpha + out[1::2] * limit),
+            module("triton_kernels.tensor", FP4="fp4", convert_layout=convert_layout,
+                   wrap_torch_tensor=lambda tensor, dtype=None: tensor),
+            module("triton_kernels.tensor_details.ragged_tensor",
+                   make_ragged_tensor_metadata=lambda slice_sizes, n_total_rows: None)], "triton_kernels")
+
+    def test_both_products_get_their_operands(self):
+        random = np.random.default_rng(3)
+        routed = Routed(random, tokens=5, topk=2, experts=4, block=8)
+        for op in ("gate_up", "down"):
+            codes = random.integers(0, 256, (4, 64, 48))
+            p = types.SimpleNamespace(
+                tokens=5, topk=2, experts=4, alpha=1.5, limit=7.0, config={"num_warps": 4, "invariant": False},
+                codes=codes, scales=random.integers(120, 130, (4, 64, 3)), bias=np.float32(random.normal(size=(4, 64))),
+                x=random.normal(size=(5 if op == "gate_up" else 10, 96)), routing_weights=random.uniform(size=10),
+                expert_rows=routed.counts, rows_by_expert=routed.listed,
+                out=np.zeros((10, 32 if op == "gate_up" else 64)))
+            self.engine.prepare(p)
+            getattr(self.engine, op)(p)
+            weights = np.stack([self.CODES[codes % 16], self.CODES[codes // 16]], -1).reshape(4, 64, 96)
+            weights = weights * np.repeat(2.0 ** (p.scales - 127), 32, 2)
+            for row, expert in enumerate(routed.expert):
+                out = weights[expert] @ p.x[row // 2 if op == "gate_up" else row] + p.bias[expert]
+                truth = out[::2] * 1.5 + out[1::2] * 7 if op == "gate_up" else out * p.routing_weights[row]
+                np.testing.assert_allclose(p.out[row], truth)
+        self.assertEqual(self.layouts[:2], [("values", {"mx_axis": 1}), ("scales", {"num_warps": 4})])
+
+    def test_other_formats_are_unsupported(self):
+        case = types.SimpleNamespace(weights="int4")
+        self.assertEqual(self.engine.unsupported(case, None), "weights = int4: triton_kernels has MXFP4")
+        case = types.SimpleNamespace(weights="mxfp4", beta=0)
+        self.assertEqual(self.engine.unsupported(case, None), "beta = 0: triton_kernels adds 1")
+
+
+class HpcOps(unittest.TestCase):
+    def test_the_layer_gets_padded_factors(self):
+        names = """x x_scale gate_up_weight gate_up_weight_scale down_weight down_weight_scale topk_ids topk_scale
+        rank_ep num_expert_total shared_output output""".split()
+        given = {}
+
+        def layer(**operands):
+            given.update(operands)
+
+        layer.__signature__ = inspect.Signature([
+            inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                              default=None if "output" in name else inspect.Parameter.empty) for name in names])
+        hpc = imported("hpc_ops_moe", [module("torch.nn.functional", pad=pad), module("hpc", fuse_moe_blockwise=layer)],
+                       "hpc-ops")
+        self.assertIsNone(hpc.unsupported(types.SimpleNamespace(experts=256), None))
+        self.assertIn("at most 256", hpc.unsupported(types.SimpleNamespace(experts=512), None))
+        p = types.SimpleNamespace(**dict.fromkeys("x x_scales w1 w2 topk_ids topk_weights out".split()), experts=2,
+                                  w1_scales=np.ones((2, 4, 6)), w2_scales=np.ones((2, 6, 2)))
+        hpc.prepare(p)
+        hpc.layer(p)
+        self.assertEqual(given["gate_up_weight_scale"].shape, (2, 4, 8))
+        self.assertEqual(given["down_weight_scale"].shape, (2, 6, 4))
+        self.assertEqual(given["down_weight_scale"][..., 2:].sum(), 0)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""moe_gate_up and moe_down by DeepGEMM's grouped GEMM over rows in expert order.
+
+    moegate run --module examples/engines/deepgemm_moe.py --suite deepseek-r1 --axis block=128 \
+        --device cuda --filter '^moe_(gate_up|down)/'
+
+`block` is DeepGEMM's alignment of an expert's rows, and with it the block that it multiplies. A launch begins with what
+an engine's quantisation writes at once: factors column by column, and the expert of every row. DeepGEMM has no routing
+weights: here they are multiplied into the factors of x. `moegate report kernels` has the product alone.
+"""
+
+import os
+import sys
+
+import moegate
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from _ask import ask, rows_per_block  # noqa: E402
+
+MULTIPLY = ask(
+    "deep_gemm",
+    [("deep_gemm", "m_grouped_fp8_gemm_nt_contiguous"), ("deep_gemm", "m_grouped_gemm_fp8_fp8_bf16_nt_contiguous")],
+    None,
+)
+ALIGN = ask("deep_gemm", [("deep_gemm", "set_mk_alignment_for_contiguous_layout")], None)
+if not MULTIPLY.why:
+    import torch
+
+
+def unsupported(case, device):
+    if case.dtype != "fp8":
+        return f"dtype = {case.dtype}: this adapter knows fp8 with scale factors per 128 only"
+    if ALIGN.why and case.block != 128:
+        return f"block = {case.block}: {ALIGN.why}, so that its alignment is 128"
+    return MULTIPLY.why or None
+
+
+def multiply(p, x_scales):
+    block = rows_per_block(p)
+    if not ALIGN.why:
+        ALIGN.function(block)
+    experts = torch.repeat_interleave(p.expert_ids, block)[: p.x.shape[0]]
+    MULTIPLY.function((p.x, x_scales), (p.weights, p.weight_scales), p.out, experts)
+
+
+def variant(op):
+    return moegate.variant(
+        op, "deepgemm", unsupported=unsupported, rows="sorted", allocates=True, requires={"deep_gemm": ""}
+    )
+
+
+@variant("moe_gate_up")
+def gate_up(p):
+    """DeepGEMM's m_grouped_fp8_gemm_nt_contiguous"""
+    multiply(p, p.x_scales)
+
+
+@variant("moe_down")
+def down(p):
+    """DeepGEMM's m_grouped_fp8_gemm_nt_contiguous, routing weights in the factors of x"""
+    rows = torch.clamp(p.sorted_token_ids, max=p.tokens * p.topk - 1)  # of padding: any
+    multiply(p, p.x_scales * p.routing_weights[rows][:, None])
