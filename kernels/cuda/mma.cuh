@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of a warp by mma.sync, from bf16 in registers to sums in fp32, and how their operands
-// come from shared memory (sm_80).
+// Products of a warp by mma.sync, from bf16 in registers to sums in fp32 (sm_80), and how matrices
+// come from shared memory and go there (stores: sm_90).
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,21 @@ __device__ inline void load_matrices(uint32_t address, uint32_t (&to)[4]) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                : "r"(address)
+               : "memory");
+}
+
+/// Four 8x8 matrices of 16-bit elements, each turned; lane l has the address of row l % 8 of matrix
+/// l / 8.
+__device__ inline void store_turned(uint32_t to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to),
+               "r"(a), "r"(b), "r"(c), "r"(d)
+               : "memory");
+}
+
+/// The same, as they are.
+__device__ inline void store_matrices(uint32_t to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a),
+               "r"(b), "r"(c), "r"(d)
                : "memory");
 }
 

@@ -52,6 +52,15 @@ __device__ inline void wait_all_copies() {
   asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
+/// One thread starts the copy of so many bytes, a multiple of 16.
+__device__ inline void copy_bytes(uint8_t* to, const uint8_t* from, int bytes, uint64_t* barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(shared_address(to)),
+      "l"(from), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
+}
+
 /// One thread starts the copy of a tile, whose first element is (column, row), counted by
 /// `barrier`.
 __device__ inline void copy_tile(uint32_t to, const CUtensorMap* map, int column, int row,

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "harness/kernel/dtype.h"
+#include "kernels/cuda/wgmma_operands.cuh"
 
 namespace moegate::cuda {
 
@@ -66,31 +67,6 @@ __device__ void multiply(float (&acc)[Tokens / 2], uint32_t a, uint32_t b, bool 
 
 // Its operands in the order that asm counts them: the sums, then a, b, whether to add, and the half
 // that all descriptors share, whose numbers the last four arguments are.
-#define MOEGATE_SUMS_8(i)                                                               \
-  "+f"(acc[i]), "+f"(acc[i + 1]), "+f"(acc[i + 2]), "+f"(acc[i + 3]), "+f"(acc[i + 4]), \
-      "+f"(acc[i + 5]), "+f"(acc[i + 6]), "+f"(acc[i + 7])
-#define MOEGATE_SUMS_16(i) MOEGATE_SUMS_8(i), MOEGATE_SUMS_8(i + 8)
-#define MOEGATE_SUMS_32(i) MOEGATE_SUMS_16(i), MOEGATE_SUMS_16(i + 16)
-#define MOEGATE_SUMS_64(i) MOEGATE_SUMS_32(i), MOEGATE_SUMS_32(i + 32)
-#define MOEGATE_SUMS_96(i) MOEGATE_SUMS_64(i), MOEGATE_SUMS_32(i + 64)
-#define MOEGATE_SUMS_128(i) MOEGATE_SUMS_64(i), MOEGATE_SUMS_64(i + 64)
-#define MOEGATE_NAMES_8 "%0,%1,%2,%3,%4,%5,%6,%7"
-#define MOEGATE_NAMES_16 MOEGATE_NAMES_8 ",%8,%9,%10,%11,%12,%13,%14,%15"
-#define MOEGATE_NAMES_32 \
-  MOEGATE_NAMES_16 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
-#define MOEGATE_NAMES_64                                             \
-  MOEGATE_NAMES_32                                                   \
-  ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
-  ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-#define MOEGATE_NAMES_96                                             \
-  MOEGATE_NAMES_64                                                   \
-  ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79" \
-  ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
-#define MOEGATE_NAMES_128                                                   \
-  MOEGATE_NAMES_96                                                          \
-  ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110" \
-  ",%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124"  \
-  ",%125,%126,%127"
 // bf16 could also come with K as the slower axis: "0, 0" says that neither operand does.
 #define MOEGATE_MULTIPLY(tokens, ...)                    \
   MOEGATE_MULTIPLY_OF(e4m3, 32, "", tokens, __VA_ARGS__) \
@@ -104,7 +80,7 @@ __device__ void multiply(float (&acc)[Tokens / 2], uint32_t a, uint32_t b, bool 
                  ", %" #high_at "};\nwgmma.mma_async.sync.aligned.m64n" #tokens "k" #k             \
                  ".f32." #dtype "." #dtype " {" MOEGATE_NAMES_##sums "}, a, b, p, 1, 1" axes       \
                                                                      ";\n}\n"                      \
-                 : MOEGATE_SUMS_##sums(0)                                                          \
+                 : MOEGATE_SUMS_##sums                                                             \
                  : "r"(a), "r"(b), "r"(static_cast<int>(add)), "n"(kOperandHigh));                 \
   }
 MOEGATE_MULTIPLY(16, 8, 8, 9, 10, 11)
@@ -115,18 +91,6 @@ MOEGATE_MULTIPLY(192, 96, 96, 97, 98, 99)
 MOEGATE_MULTIPLY(256, 128, 128, 129, 130, 131)
 #undef MOEGATE_MULTIPLY_OF
 #undef MOEGATE_MULTIPLY
-#undef MOEGATE_NAMES_128
-#undef MOEGATE_NAMES_96
-#undef MOEGATE_NAMES_64
-#undef MOEGATE_NAMES_32
-#undef MOEGATE_NAMES_16
-#undef MOEGATE_NAMES_8
-#undef MOEGATE_SUMS_128
-#undef MOEGATE_SUMS_96
-#undef MOEGATE_SUMS_64
-#undef MOEGATE_SUMS_32
-#undef MOEGATE_SUMS_16
-#undef MOEGATE_SUMS_8
 
 /// acc (+)= a[64, K] * b[Tokens, K]^T, where K is the 128 bytes of a stage's rows (of e4m3 a group
 /// of scale factors), under way until wait_products().

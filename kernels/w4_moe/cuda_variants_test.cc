@@ -38,7 +38,7 @@ TEST_F(CudaW4Moe, VariantsAgreeWithTheTruthOfInt4) {
                                  {"weights", "int4"},
                                  {"group", std::to_string(group)},
                                  {"bias", bias}};
-          for (const int n : {38, 192}) expect_both_right(params, group * groups, n);
+          for (const int n : {70, 192}) expect_both_right(params, group * groups, n);
         }
       }
     }

@@ -71,16 +71,18 @@ __device__ uint32_t scale_word(Int4<kScales>, const W4Args& args, int64_t expert
 
 /// A thread per word of codes; those of a unit's first words bring its scales along.
 template <class W>
-__global__ void pack_kernel(W4Args args, uint8_t* to, int64_t words, uint32_t* is_wide) {
+__global__ void pack_kernel(W4Args args, uint8_t* to, int64_t words, int group, uint32_t* is_wide) {
   constexpr int kWords = kUnitCodes / 4, kScaleWords = (W::kUnitBytes - kUnitCodes) / 4;
   const int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i >= words) return;
   const W4Shape& shape = args.shape;
-  const int units = units_of(shape), panels = panels_of(shape);
+  const int units = units_of(shape), groups = panel_groups(shape, group);
   const int64_t at = i / kWords;  // unit of all
   const int in_unit = static_cast<int>(i % kWords), lane = in_unit / 4, step = in_unit % 4;
-  const int unit = static_cast<int>(at % units), panel = static_cast<int>(at / units % panels);
-  const int64_t expert = at / units / panels;
+  const int64_t in_group = at / group;  // unit of a group of panels
+  const int unit = static_cast<int>(in_group % units);
+  const int panel = static_cast<int>(in_group / units % groups * group + at % group);
+  const int64_t expert = in_group / units / groups;
   const int k = unit * kUnitK + 16 * step + 2 * (lane % 4);
   uint32_t bits = 0;
   for (int pair = 0; pair < 4; ++pair) {
@@ -96,28 +98,32 @@ __global__ void pack_kernel(W4Args args, uint8_t* to, int64_t words, uint32_t* i
   of_unit[kWords + in_unit] = scale_word(W{}, args, expert, panel, unit * kUnitK, in_unit, is_wide);
 }
 
+std::string layout_name(int group) {
+  return fmt::format("w4 fragments of {}", group);
+}
+
 }  // namespace
 
-void pack_weights(W4Moe& problem, const Launch& where) {
+void pack_weights(W4Moe& problem, const Launch& where, int group) {
   const W4Args args = problem.args();
-  const int64_t bytes = units_bytes(args.shape);
-  problem.packed("w4 fragments", static_cast<size_t>(bytes) + 16, [&](Tensor& to) {
+  const int64_t bytes = units_bytes(args.shape, group);
+  problem.packed(layout_name(group), static_cast<size_t>(bytes) + 16, [&](Tensor& to) {
     constexpr int kThreads = 256;
     auto* const units = to.data<uint8_t>();
     check_cuda(cudaMemsetAsync(units + bytes, 0, 16, stream_of(where)), "clearing a flag");
     with_format(args.shape, [&]<class W>() {
       const int64_t words = bytes / W::kUnitBytes * (kUnitCodes / 4);
-      pack_kernel<W>
-          <<<static_cast<unsigned>((words + kThreads - 1) / kThreads), kThreads, 0,
-             stream_of(where)>>>(args, units, words, reinterpret_cast<uint32_t*>(units + bytes));
+      pack_kernel<W><<<static_cast<unsigned>((words + kThreads - 1) / kThreads), kThreads, 0,
+                       stream_of(where)>>>(args, units, words, group,
+                                           reinterpret_cast<uint32_t*>(units + bytes));
     });
     check_launch("pack_kernel");
   });
 }
 
-PackedWeights packed_weights(W4Moe& problem) {
-  const auto* units = problem.packed("w4 fragments").data<uint8_t>();
-  return {units, reinterpret_cast<const uint32_t*>(units + units_bytes(problem.shape))};
+PackedWeights packed_weights(W4Moe& problem, int group) {
+  const auto* units = problem.packed(layout_name(group)).data<uint8_t>();
+  return {units, reinterpret_cast<const uint32_t*>(units + units_bytes(problem.shape, group))};
 }
 
 }  // namespace moegate::w4_moe

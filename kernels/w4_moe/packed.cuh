@@ -41,9 +41,15 @@ inline std::string too_many_blocks(const W4Shape& shape) {
   return fmt::format("takes up to {} blocks of rows", kMost);
 }
 
-/// Bytes of all units.
-inline int64_t units_bytes(const W4Shape& shape) {
-  const int64_t units = int64_t{shape.experts} * panels_of(shape) * units_of(shape);
+/// How many groups of so many panels an expert has; the last may end with panels of zeros.
+MOEGATE_HD inline int panel_groups(const W4Shape& shape, int group) {
+  return (panels_of(shape) + group - 1) / group;
+}
+
+/// Bytes of all units, in groups of so many panels.
+inline int64_t units_bytes(const W4Shape& shape, int group = 1) {
+  const int64_t units =
+      int64_t{shape.experts} * panel_groups(shape, group) * group * units_of(shape);
   return with_format(shape, [&]<class W>() { return units * W::kUnitBytes; });
 }
 
@@ -53,19 +59,20 @@ struct PackedWeights {
   const uint32_t* is_wide;  // [1]: 1: a scale is 2^2 or more
 };
 
-/// Packs all weights, for prepare().
-void pack_weights(W4Moe& problem, const Launch& where);
-PackedWeights packed_weights(W4Moe& problem);
+/// Packs all weights, for prepare(): expert by expert, group by group of so many panels, the units
+/// of a group's panels side by side.
+void pack_weights(W4Moe& problem, const Launch& where, int group = 1);
+PackedWeights packed_weights(W4Moe& problem, int group = 1);
 
 /// A variant that reads packed weights, of either operator. kUnsupported: of a W4Shape and
 /// DeviceFacts.
-template <class P, auto kUnsupported>
+template <class P, auto kUnsupported, int kGroup = 1>
 KernelSpec<P> packed_spec(const char* name, const char* help, void (*launch)(P&, const Launch&)) {
   return {.name = name,
           .backend = Backend::cuda,
           .help = help,
           .launch = launch,
-          .prepare = [](P& problem, const Launch& where) { pack_weights(problem, where); },
+          .prepare = [](P& problem, const Launch& where) { pack_weights(problem, where, kGroup); },
           .unsupported = [](const Case& c,
                             const DeviceFacts& d) { return kUnsupported(P::shape_of(c), d); }};
 }

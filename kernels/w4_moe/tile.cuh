@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tiled w4 products share: how rows of x lie in stages in shared memory, and the way of a
-// tile's sums to the output.
+// What the tiled w4 products share: how rows of x lie in stages in shared memory, how a unit of
+// weights there is decoded, and the way of a tile's sums to the output.
 #pragma once
 
 #include "kernels/cuda/pipeline.cuh"
@@ -25,6 +25,22 @@ __device__ inline int piece_at(int row, int piece) {
 /// panels.
 MOEGATE_HD inline int out_pitch(const W4Shape& shape, int panels) {
   return panels * panel_columns(shape) + 8;
+}
+
+/// What a lane has of a panel's unit in shared memory, as operands a of its four 16 of K.
+template <bool kWide, class W>
+__device__ void decode_unit(const uint8_t* unit, uint32_t (&a)[4][4]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const uint4 codes = *reinterpret_cast<const uint4*>(unit + lane * 16);
+  const uint32_t words[] = {codes.x, codes.y, codes.z, codes.w};
+  const auto kept = reinterpret_cast<const typename W::Scales*>(unit + kUnitCodes)[lane / 4];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    uint32_t scales[2];
+    W::template scales_of<kWide>(kept, half, scales);
+    W::template decode<kWide>(words[2 * half], scales, a[2 * half]);
+    W::template decode<kWide>(words[2 * half + 1], scales, a[2 * half + 1]);
+  }
 }
 
 /// The sums of a panel, rows g and g + 8 of it (low, high) of a token, as outputs [token, column]
@@ -66,7 +82,7 @@ struct PanelOut {
   }
 };
 
-/// A tile's outputs from shared memory to memory, in whole lines.
+/// A tile's outputs from shared memory to memory, in whole lines, by so many threads.
 template <int kThreads>
 __device__ void copy_out(const W4Args& args, const int32_t* ids, int rows, int first_panel,
                          int panels, const uint8_t* shared) {
@@ -76,7 +92,7 @@ __device__ void copy_out(const W4Args& args, const int32_t* ids, int rows, int f
   const int first = first_panel * panel_columns(shape);
   const int columns = min(width, shape.outputs() - first);
   const int piece = shape.outputs() % 8 == 0 ? 8 : 1, pieces = width / piece;
-  for (int i = static_cast<int>(threadIdx.x); i < rows * pieces; i += kThreads) {
+  for (int i = static_cast<int>(threadIdx.x) % kThreads; i < rows * pieces; i += kThreads) {
     const int token = i / pieces, column = i % pieces * piece;
     if (column >= columns) continue;
     uint16_t* to = args.out + int64_t{ids[token]} * shape.outputs() + first + column;

@@ -53,7 +53,7 @@ std::vector<std::string> usual(const Case& c, const DeviceFacts& device) {
   if (rows <= kFewRows * c.get_int("experts", 1, 1 << 16)) {
     return {"stream_rows", "stream_mma", "tile_mma"};
   }
-  return {"ring_rs", "tile_mma", "stream_mma"};
+  return {"prefill_rs", "tile_mma", "stream_mma"};
 }
 
 const Tuning kTuning = {.shape = {"experts", "topk", "hidden", "inter", "weights", "group", "bias"},

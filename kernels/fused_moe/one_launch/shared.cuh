@@ -64,13 +64,4 @@ __device__ inline void copy_down_stage(uint8_t* to, const CUtensorMap* map, int 
       : "memory");
 }
 
-/// One thread starts the copy of so many bytes, a multiple of 16.
-__device__ inline void copy_bytes(uint8_t* to, const uint8_t* from, int bytes, uint64_t* barrier) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(shared_address(to)),
-      "l"(from), "r"(bytes), "r"(shared_address(barrier))
-      : "memory");
-}
-
 }  // namespace moegate::fused_moe::one_launch

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/bf16_vector.cuh"
+#include "kernels/cuda/mma.cuh"
 #include "kernels/cuda/named_barriers.cuh"
 #include "kernels/cuda/pipeline.cuh"
 #include "kernels/moe_gemm/moe_gemm.h"
@@ -30,20 +31,6 @@ __device__ void put_8_columns(const MoeGemmArgs& args, int id, int column, const
                  "r"(values.x), "r"(values.y), "r"(values.z), "r"(values.w)
                  : "memory");
   }
-}
-
-/// Four 8x8 matrices of 16-bit elements, each turned; lane l has the address of row l % 8 of matrix
-/// l / 8.
-__device__ inline void store_turned(uint32_t to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to),
-               "r"(a), "r"(b), "r"(c), "r"(d)
-               : "memory");
-}
-
-__device__ inline void store_matrices(uint32_t to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a),
-               "r"(b), "r"(c), "r"(d)
-               : "memory");
 }
 
 constexpr int kWarpStagedBytes = 16 * kStagedRowBytes;
