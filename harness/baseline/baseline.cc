@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "harness/judge/ratchet.h"
 
@@ -78,9 +79,11 @@ Sides collect(const Baseline& baseline) {
 }
 
 Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& sides,
-                     const std::string& by) {
+                     const std::string& by, EnvironmentItems environment) {
   Baseline baseline;
   baseline.header = header_of(run, suite);
+  std::erase_if(environment, [](const EnvironmentItem& item) { return !item.counts; });
+  baseline.header.environment = std::move(environment);
   for (const auto& [id, side] : sides) {
     if (id.suite != suite || !side.fit()) continue;
     baseline.header.judged = side.judged == Judged::span ? Judged::span : Judged::ratio;

@@ -9,6 +9,8 @@
 //   <TAB>span_us=5.123 sd=0.12% n=3 error=1.2e-06 det=1 by=B0001
 //
 // A file without `judged` is of an older program, which judged ratios where there was no gpu (-).
+// Below the header each item of a known environment has a line, `#environment ["package","triton",
+// "3.6.0","<digest>"]` without the blanks.
 // Where known, the second line goes on with `program <hash>  commit <sha>` and a row with
 // `anchor=<level> code=<hash> out=<hash>`, on a host with `yardstick=<variant>@<hash>`, too;
 // `time=<us>`, too; then `tail=<mean/level>`. `inv=1`: a token's bits did not depend on its batch.
@@ -53,9 +55,10 @@ struct Baseline {
 
 /// What it says of every row.
 Sides collect(const Baseline& baseline);
-/// The rows of one suite that are fit for a baseline, as its own by `by`.
+/// The rows of one suite that are fit for a baseline, as its own by `by`, and what counts of the
+/// environment that they were measured in.
 Baseline to_baseline(const RunInfo& run, const std::string& suite, const Sides& sides,
-                     const std::string& by);
+                     const std::string& by, EnvironmentItems environment = {});
 
 /// Throws Error(usage) naming file and line for anything that it does not know.
 Baseline read_baseline(const std::filesystem::path& path);

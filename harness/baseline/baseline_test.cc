@@ -82,6 +82,25 @@ TEST_F(BaselineTest, OptionalFieldsAreKeptAndMayBeAbsent) {
             std::string::npos);
 }
 
+TEST_F(BaselineTest, TheEnvironmentIsKeptAndMayBeAbsent) {
+  EXPECT_TRUE(read_baseline(file(kText)).header.environment.empty());
+  const std::string text = replaced("judged span\n",
+                                    "judged span\n"
+                                    R"(#environment ["package","triton","3.6.0","c0de"])"
+                                    "\n"
+                                    R"(#environment ["variable","MY_FLAGS","-a \"b\"\n\tc",""])"
+                                    "\n");
+  const Baseline b = read_baseline(file(text));
+  EXPECT_EQ(b.header.environment,
+            (EnvironmentItems{{"package", "triton", "3.6.0", "c0de"},
+                              {"variable", "MY_FLAGS", "-a \"b\"\n\tc", ""}}));
+  EXPECT_EQ(b.rows.size(), 2u);
+  EXPECT_EQ(format_baseline(b), text);
+  const EnvironmentItem folders{"variable", "PYTHONPATH", "/home/me", "", false};
+  EXPECT_TRUE(to_baseline({}, "s", {}, "B0001", {folders}).header.environment.empty())
+      << "what does not count names folders";
+}
+
 TEST_F(BaselineTest, PrecisionIsKeptAndMayBeAbsent) {
   EXPECT_EQ(read_baseline(file(kText)).rows.begin()->second.rounding.graded, 0) << "an older file";
   const std::string full = replaced(
@@ -146,6 +165,8 @@ TEST_F(BaselineTest, ErrorsNameFileAndLine) {
       {replaced("=6.25\n", "=6.25\nlast/x v\n"), "b.tsv:7: the values of 'last/x v' are missing"},
       {replaced("topk", "<<<<<<< HEAD\ntopk"), "b.tsv:3: is a merge conflict"},
       {replaced("chain3\n", "chain3\r\n"), "b.tsv:3:"},
+      {replaced("topk", "#environment [\"tool\",\"nvcc\",1,\"\"]\ntopk"), "b.tsv:3: '[\"tool\","},
+      {replaced("topk", "#environment [\"tool\",\"nvcc\",\"1\"]\ntopk"), "is not [\"kind\","},
       {"", "is empty"},
   };
   for (const auto& [text, message] : broken) {

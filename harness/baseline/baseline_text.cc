@@ -9,6 +9,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
 
@@ -173,7 +174,7 @@ void format_row(const BaselineRow& row, bool ratios, bool retired, std::string& 
   add("{}\n", retired ? " retired=1" : "");
 }
 
-constexpr const char* kMagic = "#moegate-baseline 1";
+constexpr const char *kMagic = "#moegate-baseline 1", *kItem = "#environment ";
 
 BaselineHeader parse_header(const TextPlace& place, const std::string& line) {
   if (line.empty() || line[0] != '#') {
@@ -209,6 +210,21 @@ BaselineHeader parse_header(const TextPlace& place, const std::string& line) {
   }
   if (!fields.empty()) place.fail("unknown field '{}'", fields.begin()->first);
   return h;
+}
+
+/// As JSON: a variable may hold any text.
+std::string format_item(const EnvironmentItem& item) {
+  return kItem + nlohmann::json{item.kind, item.name, item.value, item.digest}.dump(
+                     -1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+EnvironmentItem parse_item(const TextPlace& place, std::string_view text) {
+  const auto item = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto is_text = [](const nlohmann::json& part) { return part.is_string(); };
+  if (!item.is_array() || item.size() != 4 || !std::ranges::all_of(item, is_text)) {
+    place.fail("'{}' is not [\"kind\",\"name\",\"value\",\"digest\"]", text);
+  }
+  return {item[0], item[1], item[2], item[3]};
 }
 
 std::pair<std::string, std::string> parse_key(const TextPlace& place, const std::string& line) {
@@ -247,6 +263,9 @@ Baseline read_baseline(const fs::path& path) {
       if (line != kMagic) place.fail("'{}' stands where '{}' belongs", line, kMagic);
     } else if (place.line == 2) {
       baseline.header = parse_header(place, std::string(line));
+    } else if (line.starts_with(kItem) && key.first.empty() && baseline.rows.empty()) {
+      baseline.header.environment.push_back(
+          parse_item(place, line.substr(std::string_view(kItem).size())));
     } else if (pending) {
       if (!line.starts_with('\t'))
         place.fail("a tab and the values of '{}' belong here", key.first);
@@ -274,6 +293,7 @@ std::string format_baseline(const Baseline& baseline) {
   if (!h.program.empty()) text += "  program " + h.program;
   if (!h.git_sha.empty()) text += "  commit " + h.git_sha;
   text += "\n";
+  for (const EnvironmentItem& item : h.environment) text += format_item(item) + "\n";
   const auto add = [&](const auto& named, bool retired) {
     const auto& [key, row] = named;
     text.append(key.first).append(" ").append(key.second).append("\n");

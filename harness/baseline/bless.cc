@@ -90,9 +90,10 @@ struct Plan {
   bool exists = false;  // the file, before
   Baseline now;
   std::vector<BaselineChange> changes;
+  std::vector<EnvironmentChange> environment;
   std::string kind;
 
-  bool empty() const { return exists && changes.empty(); }
+  bool empty() const { return exists && changes.empty() && environment.empty(); }
 };
 
 /// Nothing says what the anchors of other conditions are worth now.
@@ -121,7 +122,8 @@ Plan plan(const RunInfo& run, const std::string& suite, const Sides& sides,
   if (p.exists) {
     check_recorded(p.path, header.klass, header.suite, options.baselines / "blessings.tsv");
   }
-  p.now = settle(before, to_baseline(run, suite, sides, kNoIdYet), p.changes);
+  p.now = settle(before, to_baseline(run, suite, sides, kNoIdYet, options.environment), p.changes);
+  p.environment = changes_between(before.header.environment, p.now.header.environment);
   const Limits limits = Limits::of(run.device.backend);
   p.kind = blessing_kind(before, p.now, kNoIdYet, limits.fail_at);
   if (p.kind == "epoch") {
@@ -162,6 +164,7 @@ std::string bless_suite(const RunInfo& run, const std::string& suite, Plan p,
                    .program = run.program});
   std::string text = fmt::format("{}: {} rows, {} changed by {} ({})\n", p.path.string(),
                                  p.now.rows.size(), p.changes.size(), id, p.kind);
+  for (const EnvironmentChange& c : p.environment) text += fmt::format("  {}\n", c.text());
   for (const BaselineChange& c : p.changes) {
     if (p.exists) text += fmt::format("  {} {}: {}\n", c.key, c.variant, c.what);
   }

@@ -20,7 +20,8 @@ struct BlessOptions {
   std::string author;
   bool allow_dirty = false;
   bool accept_creep = false;  // rows may leave their anchors further than CreepLimits, or lose them
-  bool new_conditions = false;  // replace a baseline of another timer, protocol or flush
+  EnvironmentItems environment;  // that the run was measured in
+  bool new_conditions = false;   // replace a baseline of another timer, protocol or flush
 };
 
 /// Writes the baseline file of every suite of the run and the ledger; returns what changed, for

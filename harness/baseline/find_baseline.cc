@@ -153,7 +153,8 @@ Expectation expect_baseline(const Baseline& baseline, const fs::path& path, cons
 /// so that the candidate grows from night to night; what was begun without any is a file without
 /// rows, and a next such run is Expectation::stalled. Throws Error like expect_baseline().
 Expectation expect_candidate(Baseline candidate, const fs::path& path, const RunInfo& run,
-                             const std::string& suite, const Sides& sides, bool cut) {
+                             const std::string& suite, const Sides& sides,
+                             const EnvironmentItems& environment, bool cut) {
   const bool begun = !candidate.header.suite.empty();
   // An empty file promises nothing, not even its conditions.
   if (candidate.rows.empty()) {
@@ -167,7 +168,7 @@ Expectation expect_candidate(Baseline candidate, const fs::path& path, const Run
   std::erase_if(others.rows, [&](const auto& row) { return row.second.by == own; });
 
   const std::string why_not = unfit(run, suite, sides, cut);
-  Baseline now = to_baseline(run, suite, sides, own);
+  Baseline now = to_baseline(run, suite, sides, own, environment);
   if (cut) std::erase_if(now.rows, [](const auto& row) { return row.second.n < kFewestOfCut; });
   if (candidate.rows.empty()) candidate.header = now.header;
   int added = 0;
@@ -235,7 +236,7 @@ Expectation known_rows(const BaselinePlaces& places, const std::string& klass,
 }
 
 Expected find_baselines(const BaselinePlaces& places, const RunInfo& run, const Sides& sides,
-                        const CutRun& cut) {
+                        const EnvironmentItems& environment, const CutRun& cut) {
   finish_blessings_of(places);
   std::set<std::string> suites = cut.suites;
   for (const auto& [id, side] : sides) suites.insert(id.suite);
@@ -252,7 +253,7 @@ Expected find_baselines(const BaselinePlaces& places, const RunInfo& run, const 
     if (file.blessed) {
       e = expect_baseline(baseline, file.path, run, suite);
     } else if (!file.path.empty()) {
-      e = expect_candidate(std::move(baseline), file.path, run, suite, sides, cut.cut);
+      e = expect_candidate(std::move(baseline), file.path, run, suite, sides, environment, cut.cut);
     }
     const auto header = expected.headers.find(suite);
     e.same_program =

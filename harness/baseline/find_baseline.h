@@ -37,10 +37,11 @@ struct CutRun {
   std::set<std::string> suites;  // of rows that it left out
 };
 
-/// Reads the baselines of the run's suites; a candidate takes the run's rows that it lacks. Throws
-/// Error when one is not blessed, not of its suite, or does not compare.
+/// Reads the baselines of the run's suites. A candidate takes the run's rows that it lacks, and
+/// with its first ones the run's environment. Throws Error when one is not blessed, not of its
+/// suite, or does not compare.
 Expected find_baselines(const BaselinePlaces& places, const RunInfo& run, const Sides& sides,
-                        const CutRun& cut = {});
+                        const EnvironmentItems& environment, const CutRun& cut = {});
 
 /// What is known of a suite's rows before a run of it by `program` (a hash; empty: with kernels
 /// from elsewhere): of the blessed file, or of the candidate as earlier runs left it. Nothing is

@@ -202,7 +202,7 @@ std::string blessing_kind(const Baseline& before, const Baseline& now, const std
     changed = changed || row.by == id;
     only_new = only_new && (!known || row.by != id);
   }
-  if (!changed) return "retire";
+  if (!changed) return now.rows.size() < before.rows.size() ? "retire" : "ratchet";
   return only_new ? "record" : "ratchet";
 }
 

@@ -85,13 +85,14 @@ void remember(const std::string& db, const RunInfo& run) {
 }  // namespace
 
 int cmd_bless(const Args& args) {
-  const auto command = read_bless(args);
+  auto command = read_bless(args);
   if (!command) return 0;
   if (command->resources) return bless_resources_of(command->of_kernels);
   Store store = Store::open(command->db, Store::Mode::read);
   store.check_intact(kQuicklyRead);
   const RunInfo run = store.run_info(store.find_run(command->run));
   const Sides sides = collect(store.each_level(run.id));
+  command->options.environment = store.environment(run.id);
   fmt::print("{}", printable(bless(run, sides, command->options)));
   remember(command->db, run);
   return 0;

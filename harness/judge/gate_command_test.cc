@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate gate and compare on synthetic stores: which runs meet which baseline, candidates, flags.
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "harness/baseline/find_baseline.h"
@@ -30,6 +31,54 @@ TEST_F(GateTest, ACandidateIsRecordedThenJudgedAgainst) {
   add_run();
   EXPECT_EQ(gate({"--candidate", cand}), 0) << out_;
   EXPECT_EQ(gate({"--candidate", cand, "--require-baseline"}), 22) << out_;
+}
+
+TEST_F(GateTest, AnotherEnvironmentThanTheBaselinesIsNamed) {
+  const auto with_triton = [](const std::string& version) {
+    return EnvironmentItems{{"package", "triton", version, ""},
+                            {"variable", "PYTHONPATH", "/home/" + version, "", false}};
+  };
+  const std::string line = "environment: triton 3.5.1 -\\> 3.6.0; 4 of 4 rows ran other code\n";
+  environment_ = with_triton("3.5.1");
+  bless_run(add_run());
+  EXPECT_EQ(read_file(baseline()).find("/home/"), std::string::npos) << "whose folder it is";
+  add_run();
+  EXPECT_EQ(gate(), 0) << out_;
+  EXPECT_FALSE(says("environment:")) << out_;
+  environment_ = with_triton("3.6.0");
+  add_run();
+  EXPECT_EQ(gate(), 0) << out_;
+  EXPECT_TRUE(says(line)) << out_;
+  EXPECT_EQ(gate({"--against", "1"}), 0) << out_;
+  EXPECT_TRUE(says(line)) << out_;
+  EXPECT_EQ(gate({"--format", "json"}), 0) << out_;
+  EXPECT_EQ(nlohmann::json::parse(out_)["environment"]["changed"].dump(),
+            R"([{"base":"3.5.1","head":"3.6.0","kind":"package","name":"triton"}])");
+
+  EXPECT_EQ(call(cmd_bless, {"--reason", "triton"}), 0) << out_;
+  EXPECT_TRUE(says("4 rows, 0 changed by B0002 (ratchet)\n  triton 3.5.1 -> 3.6.0\n")) << out_;
+  EXPECT_EQ(gate(), 0) << out_;
+  EXPECT_FALSE(says("environment:")) << "its own\n" << out_;
+
+  std::string older = read_file(baseline());
+  const size_t at = older.find("#environment");
+  older.erase(at, older.find('\n', at) + 1 - at);
+  std::ofstream(baseline(), std::ios::binary) << older;
+  record_baseline();
+  environment_ = with_triton("3.7.0");
+  add_run();
+  EXPECT_EQ(gate(), 0) << out_;
+  EXPECT_FALSE(says("environment:")) << "nobody knows the baseline's\n" << out_;
+}
+
+TEST_F(GateTest, ACandidateKnowsTheEnvironmentOfItsRows) {
+  const Args args = {"--candidate", (dir_ / "cand").string()};
+  for (const char* version : {"3.5.1", "3.6.0"}) {
+    environment_ = {{"package", "triton", version, ""}};
+    add_run();
+    EXPECT_EQ(gate(args), 0) << out_;
+  }
+  EXPECT_TRUE(says("environment: triton 3.5.1 -\\> 3.6.0; ")) << out_;
 }
 
 TEST_F(GateTest, AStoreDoesNotChooseWhereACandidateIsWritten) {

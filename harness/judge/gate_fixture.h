@@ -87,6 +87,7 @@ class GateTest : public ::testing::Test {
           store.add_result(process, c, {1, 2, 3}, {}, r);
         }
       }
+      store.set_environment(process, environment_);
       store.end_process(process, round == 0 ? "sw_power_cap" : "");
     }
     store.end_run(run, status);
@@ -136,6 +137,7 @@ class GateTest : public ::testing::Test {
   const std::string db_ = (dir_ / "r.db").string();
   std::string out_;
   RunInfo info_;
+  EnvironmentItems environment_;  // of every process
 };
 
 inline bool is(const Row& row, const char* tokens, const char* variant) {

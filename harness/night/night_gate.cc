@@ -103,7 +103,14 @@ GateInput find_input(Store& store, const std::string& db, int64_t run, const Gat
   if (whole) {
     for (const CaseId& id : *time.left_out) cut.suites.insert(id.suite);
   }
-  input.expected = find_baselines(rules.baselines, input.run, input.sides, cut);
+  const EnvironmentItems environment = store.environment(run);
+  input.expected = find_baselines(rules.baselines, input.run, input.sides, environment, cut);
+  for (const auto& [suite, header] : input.expected.headers) {
+    for (EnvironmentChange& change : changes_between(header.environment, environment)) {
+      if (std::ranges::count(input.environment, change) > 0) continue;
+      input.environment.push_back(std::move(change));
+    }
+  }
   for (auto& [suite, e] : input.expected.suites) {
     if (!e.other_device) continue;
     e.between = device_spread(e.sides, input.sides, std::log1p(input.setting.limits.margin));
@@ -168,6 +175,7 @@ Verdict conclude(const GateInput& input, GateResult screened, const Replayed& re
     verdict.result = judge(input.sides, input.expected.suites, input.setting, replayed);
   }
   verdict.result.absent_shards = input.absent_shards;
+  verdict.result.environment = input.environment;
   apply_creep(verdict.result, input.expected.suites,
               CreepLimits::of(run.device.backend, verdict.limits));
   apply_waivers(verdict.result, rules.waivers, run.device.klass, today(), full);

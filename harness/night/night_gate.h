@@ -50,6 +50,7 @@ struct GateInput {
   Sides sides;
   Expected expected;
   Setting setting;
+  std::vector<EnvironmentChange> environment;  // of its suites' baselines, to the run's
   std::vector<AbsentShard> absent_shards;
 };
 

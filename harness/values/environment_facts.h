@@ -44,6 +44,7 @@ struct EnvironmentChange {
   std::string kind, name, base, head;
 
   std::string text() const;  // "triton 3.5.1 -> 3.6.0"
+  bool operator==(const EnvironmentChange&) const = default;
 };
 /// Of what counts, by kind and name. None where one of them is unknown.
 std::vector<EnvironmentChange> changes_between(const EnvironmentItems& base,

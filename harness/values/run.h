@@ -8,6 +8,7 @@
 #include <string>
 
 #include "harness/values/device_facts.h"
+#include "harness/values/environment_facts.h"
 #include "harness/values/result.h"
 
 namespace moegate {
@@ -65,7 +66,8 @@ struct BaselineHeader {
   std::string gpu;  // uuid; "-" on a host, whose class says it all
   // What measured it, for a replay; no condition. Empty: unknown, or no commit as it is.
   std::string program, git_sha;
-  Judged judged = Judged::none;  // what levels are: span or ratio; none only without rows
+  Judged judged = Judged::none;       // what levels are: span or ratio; none only without rows
+  EnvironmentItems environment = {};  // that counts; no condition. Empty: unknown
 };
 
 /// Calls what it is given with levels, one after another, each of which lasts until the next.

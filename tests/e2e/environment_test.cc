@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "harness/store/sqlite.h"
 #include "tests/e2e/python_fixture.h"
 
 namespace moegate::test {
@@ -43,6 +44,19 @@ class EnvironmentsTest : public PythonTest {
                  "other --db ab.sqlite --out v.json --fail-at 900% --rounds 2,2,0 " + sides +
                  kQuick);
   }
+  Outcome run(const std::string& environment, const std::string& more) const {
+    return shell("MOEGATE_PYTHON=" + environment + "/bin/python " + program() +
+                 " run --module kernels.py --suite ./doubled.suite --db r.sqlite " + more + kQuick);
+  }
+  /// A run as quiet as if nobody else used this machine.
+  void measure(const std::string& environment) const {
+    const Outcome measured = run(environment, "");
+    ASSERT_EQ(measured.exit, 0) << measured.err;
+    Database((folder_ / "r.sqlite").string(), SQLITE_OPEN_READWRITE)
+        .execute(
+            "UPDATE result SET status = 'ok', why = '', ratio = 1, checksum = 0, "
+            "verified_checksum = 0");
+  }
   static constexpr const char* kBoth = "--base python=a/bin/python --head python=b/bin/python ";
 };
 
@@ -61,6 +75,27 @@ TEST_F(EnvironmentsTest, OneItemThatDiffersIsNamedAndIsTheCause) {
   EXPECT_EQ(std::ranges::count(report.out, '\n'), 2) << report.out;
   EXPECT_TRUE(
       says(moegate("gate --db ab.sqlite --against 1 --run 2"), "environment: stub 1.0 -> 1.1"));
+}
+
+TEST_F(EnvironmentsTest, AGateNamesWhatItsBaselinesEnvironmentHadOtherwise) {
+  make("b", "1.1", "1");
+  const auto gate = [&](const std::string& baseline) {
+    return moegate("gate --db r.sqlite --out v.json " + baseline);
+  };
+  measure("a");
+  EXPECT_FALSE(says(gate("--candidate c"), "environment:"));
+  measure("b");
+  EXPECT_TRUE(says(gate("--candidate c"), "environment: stub 1.0 -> 1.1"));
+  EXPECT_EQ(nlohmann::json::parse(read("v.json"))["environment"]["changed"].dump(),
+            R"([{"base":"1.0","head":"1.1","kind":"package","name":"stub"}])");
+  const Outcome blessed =
+      moegate("bless --db r.sqlite --baselines . --accept dirty --reason 'stub 1.1'");
+  EXPECT_EQ(blessed.exit, 0) << blessed.err;
+  EXPECT_FALSE(says(gate("--baselines ."), "environment:"));
+  measure("a");
+  EXPECT_TRUE(says(gate("--baselines ."), "environment: stub 1.1 -> 1.0"));
+  EXPECT_NE(shell("cat */doubled.tsv").out.find("\n#environment [\"package\",\"stub\",\"1.1\",\""),
+            std::string::npos);
 }
 
 TEST_F(EnvironmentsTest, OfSeveralItemsNoneIsTheCause) {
