@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/judge/step_class.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
 #include "harness/base/stats.h"
+#include "harness/base/text.h"
 #include "harness/judge/verdict.h"
 
 namespace moegate {
@@ -42,13 +43,27 @@ std::string moved_alike(const StepQuestion& q) {
                      percent(std::expm1(moved)));
 }
 
-std::string other_code(const StepPoint& before, const StepPoint& after) {
-  if (both_known(before.code, after.code)) {
-    return before.code == after.code ? "" : "what is launched changed";
+/// Whether both are of one checkout without uncommitted changes.
+bool same_commit(const StepPoint& before, const StepPoint& after) {
+  return both_known(before.commit, after.commit) && before.commit == after.commit &&
+         before.commit.find('+') == std::string::npos;
+}
+
+std::optional<ClassifiedStep> other_code(const StepQuestion& q) {
+  const StepPoint &before = q.before, &after = q.after;
+  if (!both_known(before.code, after.code)) {
+    if (other("commit", before.commit, after.commit).empty()) return std::nullopt;
+    return ClassifiedStep{StepClass::code, "the commit changed; what was launched is not known"};
   }
-  return other("commit", before.commit, after.commit).empty()
-             ? ""
-             : "the commit changed; what was launched is not known";
+  if (before.code == after.code) return std::nullopt;
+  const std::string changed = "what is launched changed";
+  if (!same_commit(before, after)) return ClassifiedStep{StepClass::code, changed};
+  const std::string but = changed + ", the commit did not; ";
+  if (!q.environment) return ClassifiedStep{StepClass::environment, but + "environment not stored"};
+  if (q.environment->empty())
+    return ClassifiedStep{StepClass::code, but + "nor did the environment"};
+  const auto texts = mapped(*q.environment, [](const auto& change) { return change.text(); });
+  return ClassifiedStep{StepClass::environment, but + fmt::format("{}", fmt::join(texts, ", "))};
 }
 
 std::string other_machine(const StepPoint& before, const StepPoint& after) {
@@ -69,8 +84,7 @@ ClassifiedStep classify_step(const StepQuestion& q) {
   if (!why.empty()) return {StepClass::benchmark, why};
   why = moved_alike(q);
   if (!why.empty()) return {StepClass::machine, why};
-  why = other_code(q.before, q.after);
-  if (!why.empty()) return {StepClass::code, why};
+  if (const auto step = other_code(q)) return *step;
   why = other_machine(q.before, q.after);
   if (!why.empty()) return {StepClass::machine, why};
   return {StepClass::noise, "nothing that is recorded changed"};

@@ -42,6 +42,7 @@ TEST(StepClass, TheBenchmarkComesFirst) {
 TEST(StepClass, UnchangedRowsThatMoveAlikeAreTheMachine) {
   StepQuestion q = question_of_step();
   q.after.code = "other";
+  q.after.commit = "def";
   q.alike = {0.09, 0.08, 0.01};
   EXPECT_EQ(classified(q), "machine: 3 other rows, whose code did not change, moved by +8.3 %");
   for (const std::vector<double>& alike :
@@ -59,6 +60,25 @@ TEST(StepClass, CodeIsItsHashOrElseItsCommit) {
   EXPECT_EQ(classified(q), "code: the commit changed; what was launched is not known");
 }
 
+TEST(StepClass, OtherCodeOfTheSameCommitIsTheEnvironments) {
+  StepQuestion q = question_of_step();
+  q.after.code = "other";
+  const std::string but = "what is launched changed, the commit did not; ";
+  EXPECT_EQ(classified(q), "environment: " + but + "environment not stored");
+  q.environment = {{"package", "triton", "3.5.1", "3.6.0"},
+                   {"variable", "OMP_DYNAMIC", "unset", "1"}};
+  EXPECT_EQ(classified(q), "environment: " + but + "triton 3.5.1 -> 3.6.0, OMP_DYNAMIC unset -> 1");
+  q.environment->clear();
+  EXPECT_EQ(classified(q), "code: " + but + "nor did the environment") << "nobody knows why";
+  q.environment = {{"package", "triton", "3.5.1", "3.6.0"}};
+  for (const char* commit : {"", "def", "abc+dirty"}) {
+    q.after.commit = commit;
+    EXPECT_EQ(classified(q), "code: what is launched changed") << commit;
+  }
+  q.before.commit = "abc+dirty";
+  EXPECT_EQ(classify_step(q).kind, StepClass::code) << "whatever was not committed";
+}
+
 TEST(StepClass, TheMachineOfTheSameCode) {
   StepQuestion q = question_of_step();
   q.after.sm_mhz = 1740;
@@ -66,6 +86,7 @@ TEST(StepClass, TheMachineOfTheSameCode) {
   q.after.driver = "590";
   EXPECT_EQ(classified(q), "machine: driver 580 -> 590");
   q.after.code = "other";
+  q.after.commit = "def";
   EXPECT_EQ(classify_step(q).kind, StepClass::code);
 }
 

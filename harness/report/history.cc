@@ -189,6 +189,18 @@ std::vector<double> changes_of_unchanged(const RunRows& before, const RunRows& a
   return changes;
 }
 
+/// What classes of steps need of a run beside its rows' points.
+struct StepRun {
+  RunRows rows;
+  EnvironmentItems environment;
+};
+
+std::optional<std::vector<EnvironmentChange>> environment_between(const StepRun& before,
+                                                                  const StepRun& after) {
+  if (before.environment.empty() || after.environment.empty()) return std::nullopt;
+  return changes_between(before.environment, after.environment);
+}
+
 /// Run by run, so that each is read once or twice, and two are held at a time.
 void classify(std::vector<HistorySeries>& all, Store& store) {
   using Step = std::tuple<int64_t, int64_t, HistorySeries*, size_t>;  // runs; which of its changes
@@ -201,19 +213,20 @@ void classify(std::vector<HistorySeries>& all, Store& store) {
     }
   }
   std::sort(steps.begin(), steps.end());
-  std::map<int64_t, RunRows> rows;
+  std::map<int64_t, StepRun> runs;
   for (const auto& [before, after, series, i] : steps) {
     const std::array around = {before, after};
-    std::erase_if(rows, [&](const auto& run) { return !std::ranges::count(around, run.first); });
+    std::erase_if(runs, [&](const auto& run) { return !std::ranges::count(around, run.first); });
     for (const int64_t run : around) {
-      const auto [read, first] = rows.try_emplace(run);
-      if (first) read->second = read_run_rows(store, run);
+      const auto [read, first] = runs.try_emplace(run);
+      if (first) read->second = {read_run_rows(store, run), store.environment(run)};
     }
+    const StepRun &from = runs.at(before), &to = runs.at(after);
     const ChangePoint& change = series->changes[i];
-    series->steps[i] =
-        classify_step({series->points[change.at - 1].recorded, series->points[change.at].recorded,
-                       change.after - change.before,
-                       changes_of_unchanged(rows.at(before), rows.at(after), *series)});
+    series->steps[i] = classify_step(
+        {series->points[change.at - 1].recorded, series->points[change.at].recorded,
+         change.after - change.before, changes_of_unchanged(from.rows, to.rows, *series),
+         environment_between(from, to)});
   }
 }
 

@@ -75,6 +75,25 @@ TEST_F(HistoryTest, AStepSaysWhatItIsOf) {
   EXPECT_TRUE(says("| +20.0 % | code ")) << out_;
 }
 
+TEST_F(HistoryTest, OtherCodeOfTheSameCommitIsTheEnvironments) {
+  for (const bool stored : {false, true}) {
+    fs::remove(db_);
+    for (int i = 1; i <= 6; ++i) {
+      if (stored) environment_ = {{"package", "triton", i < 4 ? "3.5.1" : "3.6.0", ""}};
+      add_run([&](Row& row, int) {
+        if (row.variant == "fused") row.result.span_ns *= (i < 4 ? 1 : 1.2) * (1 + 0.001 * (i % 3));
+        row.result.code = i < 4 ? "old" : "new";
+        return row.tokens == "8";
+      });
+    }
+    EXPECT_EQ(history(), 0) << out_;
+    EXPECT_TRUE(says(std::string(": environment (what is launched changed, the commit did not; ") +
+                     (stored ? "triton 3.5.1 -\\> 3.6.0)\n" : "environment not stored)\n")))
+        << out_;
+    EXPECT_TRUE(says("| +20.0 % | environment |")) << out_;
+  }
+}
+
 TEST_F(HistoryTest, RowsOfTheSameCodeThatMoveTogetherAreTheMachine) {
   for (int i = 1; i <= 12; ++i) {
     info_.git_sha = "c" + std::to_string(i);
