@@ -124,7 +124,7 @@ class FakeWorker : public Worker {
     return answers;
   }
 
-  Result run(const Request& request, double timeout_s, CaseData& data) override {
+  Result run(const Request& request, const RowTime& time, CaseData& data) override {
     journal_.add(
         fmt::format("{}{} {} {}", name_.empty() ? "" : name_ + ": ",
                     task_ == Task::counters ? "count" : "run", request.spec.key(), request.variant),
@@ -134,8 +134,11 @@ class FakeWorker : public Worker {
     const auto scripted = program_.statuses.find({request.variant, process_});
     if (scripted != program_.statuses.end()) result = ended(request, scripted->second);
     const double seconds = program_.seconds ? program_.seconds(request) : 0;
-    if (seconds > timeout_s) result = ended(request, Status::timeout);
-    if (program_.pass) program_.pass(std::min(seconds, timeout_s));
+    if (seconds > time.row_s) {
+      result = ended(request, Status::timeout);
+      result.why += fmt::format("; raise {}", time.flag);
+    }
+    if (program_.pass) program_.pass(std::min(seconds, time.row_s));
     if (program_.touch) program_.touch(request, result);
     if (program_.on_device) program_.on_device(device_, request, result);
     alive_ = result.status != Status::crashed && result.status != Status::timeout;

@@ -117,10 +117,10 @@ class WorkerSeat {
     }
     return *worker_;
   }
-  Result run(const Request& request, double timeout_s, CaseData& data) {
+  Result run(const Request& request, const RowTime& time, CaseData& data) {
     Worker& ready = worker();
     const Turn::Others others(turn_);
-    return ready.run(request, timeout_s, data);
+    return ready.run(request, time, data);
   }
   /// The next use gets a fresh process.
   void retire() {

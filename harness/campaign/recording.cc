@@ -21,16 +21,6 @@ void unless_interrupted(const std::function<void()>& step) {
   }
 }
 
-Result run_row(WorkerSeat& seat, const Request& request, const RunOptions& options,
-               CaseData& data) {
-  Result result = seat.run(request, options.row_timeout_s(), data);
-  const bool by_share = options.row_timeout_s() < options.case_timeout_s;
-  if (result.status == Status::timeout && by_share) {
-    result.why += "; no row may take more of the night's --budget";
-  }
-  return result;
-}
-
 Exit Tally::exit() const {
   if (interrupted) return Exit::interrupted;
   if (counts.count(Status::wrong) > 0) return Exit::accuracy;
@@ -355,7 +345,7 @@ Result Recording::ask(const Row& row, CaseData& data) {
                         .variant = row.variant,
                         .canary = canary_of(options_, name),
                         .invariance = row.round == 0 ? options_.invariance : 0};
-  Result result = run_row(seat, request, options_, data);
+  Result result = seat.run(request, options_.row_time(), data);
   if (result.status == Status::timeout && options_.row_share_s > 0) stopped_.insert(name);
   return result;
 }
@@ -397,7 +387,7 @@ bool Recording::dies(size_t lane, const std::vector<Request>& requests) {
   bool dies = false;
   for (const Request& request : requests) {
     if (dies) break;
-    dies = seat.run(request, options_.row_timeout_s(), data).status == Status::crashed;
+    dies = seat.run(request, options_.row_time(), data).status == Status::crashed;
   }
   seat.retire();
   return dies;

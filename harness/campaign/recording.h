@@ -76,10 +76,6 @@ struct Prepared {
 /// Several devices report in any order; one in that of its cases, which stays.
 void sort_failures(Tally& tally);
 
-/// Has a worker run it, for as long as one row may take (RunOptions::row_timeout_s): who takes
-/// longer is killed, and the result is `timeout`.
-Result run_row(WorkerSeat& seat, const Request& request, const RunOptions& options, CaseData& data);
-
 /// Does it; that it was interrupted is no error here, because who calls it looks at InterruptGuard.
 void unless_interrupted(const std::function<void()>& step);
 

@@ -53,7 +53,8 @@ struct RunOptions {
   /// Tokens of the largest batch in which batch invariance is asked (worker/batch_invariance.h),
   /// in the first round alone; 0: it is not asked.
   int64_t invariance = 0;
-  /// Seconds for one variant on one case, verification included; beyond it the row is a `timeout`.
+  /// Seconds for one variant on one case, verification included; beyond it the row is a `timeout`
+  /// (row_time()).
   double case_timeout_s = 120;
   WorkerOptions worker;
   /// Path of the store; made when it is missing.
@@ -77,8 +78,14 @@ struct RunOptions {
   /// `timeout`, and is not measured again. Default: no share. Not stored.
   double row_share_s = 0;
 
-  double row_timeout_s() const {
-    return row_share_s > 0 ? std::min(row_share_s, case_timeout_s) : case_timeout_s;
+  RowTime row_time() const {
+    constexpr double kFirstLaunch = 600, kShares = 3;
+    const bool by_share = row_share_s > 0 && row_share_s < case_timeout_s;
+    return {.row_s = by_share ? row_share_s : case_timeout_s,
+            // A night's phases are short, and what one compiled is in the next one's caches.
+            .first_launch_s =
+                std::min(kFirstLaunch, row_share_s > 0 ? kShares * row_share_s : deadline.left()),
+            .flag = by_share ? "the night's --budget" : RowTime().flag};
   }
   /// Whether less than the whole of the suites is run, so that absence means nothing.
   bool filtered() const { return narrowed() || shards > 1; }

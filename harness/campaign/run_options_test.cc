@@ -213,6 +213,23 @@ TEST(RowCommand, WhatNoOptionsSayIsShownIfItIsPlain) {
     EXPECT_EQ(shown(evil), "") << evil;
 }
 
+TEST(RowTime, AFirstLaunchHasTenMinutesAndANightLess) {
+  RunOptions options;
+  EXPECT_EQ(options.row_time().row_s, 120);
+  EXPECT_EQ(options.row_time().first_launch_s, 600);
+  EXPECT_STREQ(options.row_time().flag, "--case-timeout");
+  options.deadline = Deadline(300, [] { return 0.0; });
+  EXPECT_EQ(options.row_time().first_launch_s, 300) << "what is left";
+  options.row_share_s = 60;
+  EXPECT_EQ(options.row_time().row_s, 60);
+  EXPECT_EQ(options.row_time().first_launch_s, 180) << "whatever is left of a phase";
+  EXPECT_STREQ(options.row_time().flag, "the night's --budget");
+  options.row_share_s = 240;
+  EXPECT_EQ(options.row_time().row_s, 120);
+  EXPECT_EQ(options.row_time().first_launch_s, 600);
+  EXPECT_STREQ(options.row_time().flag, "--case-timeout");
+}
+
 TEST(RowCommand, OptionsThatAreUnsetAreNotNamed) {
   RunOptions options;
   options.suites = {"a", "b"};

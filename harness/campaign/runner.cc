@@ -245,7 +245,7 @@ Tally check_suites(const RunOptions& options, WorkerSource& source) {
                               options.invariance};
         unless_interrupted([&] {
           CaseData data;
-          const Result result = run_row(lanes.seat(lane), request, options, data);
+          const Result result = lanes.seat(lane).run(request, options.row_time(), data);
           count_check(request, result, tally, progress);
         });
       }

@@ -107,7 +107,8 @@ TEST_F(TimedNightTest, ANewRowThatTakesForEverIsStoppedAndCostsNoBlessedRow) {
   }
   const auto& cases = done.verdict->result.cases;
   const auto slow = std::ranges::find_if(cases, [](const CaseVerdict& v) {
-    return v.id.variant == "a_compiles" && v.why.find("no row may take more") != std::string::npos;
+    return v.id.variant == "a_compiles" &&
+           v.why.find("raise the night's --budget") != std::string::npos;
   });
   ASSERT_NE(slow, cases.end());
   EXPECT_EQ(slow->outcome, Outcome::missing);

@@ -142,7 +142,7 @@ std::vector<TriedSaboteur> release_saboteurs(const RunOptions& options, WorkerSo
       prepared.lanes.seat(0).retire();  // what one left behind is not the next one's
       CaseData data;
       Result result =
-          prepared.lanes.seat(0).worker().run({c.spec, variant, {}}, options.case_timeout_s, data);
+          prepared.lanes.seat(0).worker().run({c.spec, variant, {}}, options.row_time(), data);
       if (result.status == Status::unsupported) continue;
       const auto described = std::ranges::find_if(
           plan.hello.variants,

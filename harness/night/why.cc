@@ -43,6 +43,7 @@ void count_rows(Store& store, const WhySide& side, std::span<CaseVerdict* const>
   options.deadline = deadline;
   constexpr double kLeast = 1;
   options.case_timeout_s = std::max(kLeast, std::min(options.case_timeout_s, deadline.left()));
+  options.row_share_s = 0;  // the deadline is nearer
   options.label = fmt::format("why of run {}", side.run);
   options.tags[kWhyTag] = std::to_string(side.run);
   // One GPU counts for both sides: a profiler beside another is nothing to rely on.

@@ -65,8 +65,9 @@ class Bench {
 
   /// Launches the variant on every problem with poisoned outputs and compares: sets status (ok,
   /// wrong, unsupported), why, path, accuracy and seeds. A launch that breaks the device throws
-  /// Error(environment).
-  Result verify(const Variant& variant);
+  /// Error(environment). Calls `launched` once, when the first launch of a variant in Python has
+  /// ended.
+  Result verify(const Variant& variant, std::function<void()> launched = {});
   /// Launches a verified variant on activations that it never saw, and compares: adds the metric
   /// kUnseenMetric, and sets status wrong. measure() does so, too.
   void check_unseen(const Variant& variant, Result& result);
@@ -180,6 +181,7 @@ class Bench {
   std::set<std::string> refuted_;         // variants that are not right, or not alone right
   const Reference* reference_ = nullptr;  // of the variant verified last
   std::set<std::string> compiled_;        // variants of which a launch was the first
+  std::function<void()> launched_;        // of the variant that is verified, until then
   double whole_row_ = 0;                  // the largest row's distance from it
   std::set<std::pair<std::string, const Problem*>> prepared_;  // variants' names, and for what
   std::mt19937_64 random_{std::random_device{}()};             // no launch can know what comes

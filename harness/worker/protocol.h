@@ -28,6 +28,9 @@ constexpr const char* kCheck = "check";      // answers `check`
 constexpr const char* kLike = "like";        // reads a question that is like the one before
 constexpr const char* kCanary = "canary";    // builds canaries in
 constexpr const char* kKernels = "kernels";  // opens files of kernels
+// Of both: after the first launch of a variant in Python comes a message of this kind, before the
+// result of the row.
+constexpr const char* kLaunched = "launched";
 // Answers the question of this kind, which has no fields.
 constexpr const char *kThrottle = "throttle", *kLoaded = "loaded", *kEnvironment = "environment";
 // Beside these, the names of the tasks but verify and measure, which every worker has.

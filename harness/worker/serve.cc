@@ -34,8 +34,11 @@ void leave_out_tiles() {
 
 class Server {
  public:
-  Server(const WorkerOptions& options, int in_fd, int out_fd, const Registry& registry)
-      : options_(options), in_(in_fd), out_(out_fd), registry_(registry) {}
+  Server(const Start& start, int in_fd, int out_fd, const Registry& registry)
+      : options_(start.options), in_(in_fd), out_(out_fd), registry_(registry) {
+    if (std::ranges::count(start.features, feature::kLaunched) == 0) return;
+    launched_ = [this] { send(out_, {{"kind", feature::kLaunched}}); };
+  }
 
   void serve() {
     open();
@@ -177,7 +180,7 @@ class Server {
     std::optional<CanaryVariant> wrapped;
     if (canary.asked()) wrapped.emplace(plain, canary, device_->facts());
     const Variant& variant = wrapped ? wrapped->variant() : plain;
-    Result result = bench_->verify(variant);
+    Result result = bench_->verify(variant, launched_);
     const bool graph = launch_of(c) == LaunchMode::graph;
     if (result.status == Status::ok && options_.task == Task::verify && graph) {
       bench_->try_capture(variant, result);
@@ -217,6 +220,7 @@ class Server {
   const WorkerOptions options_;
   const int in_, out_;
   const Registry& registry_;
+  std::function<void()> launched_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Timer> timer_;        // of Task::measure
   std::unique_ptr<Profiler> profiler_;  // of the profiling tasks
@@ -247,13 +251,13 @@ void serve_requests(int in_fd, int out_fd, const Registry* given) {
     usage_error("the program to measure speaks version {} of the worker's protocol, the runner {}",
                 kWire, wire);
   }
-  const WorkerOptions options = decode<Start>(message).options;
-  state_variables(options.stated);
+  const auto start = decode<Start>(message);
+  state_variables(start.options.stated);
   const auto serve_with = [&](const Registry& registry) {
-    Server(options, in_fd, out_fd, registry).serve();
+    Server(start, in_fd, out_fd, registry).serve();
   };
   if (given != nullptr) return serve_with(*given);
-  with_kernels(options.modules, serve_with);
+  with_kernels(start.options.modules, serve_with);
 }
 
 }  // namespace

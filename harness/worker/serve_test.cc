@@ -34,7 +34,10 @@ Registry small_registry() {
   Variant broken = good;
   broken.name = "broken";
   broken.launch = [](Problem&, const Launch&) { throw Error(Exit::environment, "device gone"); };
-  return {.ops = {op}, .variants = {broken, picky, good}};
+  Variant python = good;
+  python.name = "python";
+  python.file = "kernels.py";
+  return {.ops = {op}, .variants = {broken, picky, good, python}};
 }
 
 Case small_case(const std::string& tokens = "2") {
@@ -87,11 +90,11 @@ class ServeTest : public testing::Test {
     if (receive(up_[0], 60, reply) != Arrival::message) reply = nullptr;
     return reply;
   }
-  Hello start(int wire = kWire) {
+  Hello start(int wire = kWire, const std::vector<std::string>& features = {}) {
     WorkerOptions options;
     options.device = "host";
     options.task = Task::verify;
-    return decode<Hello>(ask(encode(Start{wire, {}, options})));
+    return decode<Hello>(ask(encode(Start{wire, features, options})));
   }
   Fault fault_of(const json& message) { return decode<Fault>(ask(message)); }
   void write_bytes(const std::string& bytes) {
@@ -113,7 +116,7 @@ TEST_F(ServeTest, HelloDescribesTheRegistry) {
   ASSERT_EQ(hello.operators.size(), 1u);
   EXPECT_EQ(hello.operators[0].name, kOp);
   EXPECT_EQ(hello.operators[0].params.back().default_value, "sweet");
-  ASSERT_EQ(hello.variants.size(), 3u);
+  ASSERT_EQ(hello.variants.size(), 4u);
   EXPECT_EQ(hello.variants[1].name, "picky");
   EXPECT_TRUE(finish());
 }
@@ -149,6 +152,22 @@ TEST_F(ServeTest, RunsACase) {
   EXPECT_EQ(picky.result.status, Status::unsupported);
   EXPECT_EQ(decode<Throttled>(ask({{"kind", feature::kThrottle}})).reasons, "");
   EXPECT_TRUE(finish());
+}
+
+TEST_F(ServeTest, TellsWhenARowInPythonHasLaunched) {
+  start(kWire, {feature::kLaunched});
+  for (const std::string tokens : {"2", "3", "3"}) {
+    EXPECT_EQ(kind_of(ask(encode(Request{small_case(tokens), "python", {}}))), "launched");
+    EXPECT_EQ(decode<Measured>(next()).result.status, Status::ok);
+  }
+  decode<Measured>(ask(encode(Request{small_case(), "single", {}})));
+  EXPECT_TRUE(finish());
+}
+
+TEST_F(ServeTest, TellsALaunchToWhoAsksForIt) {
+  start();
+  EXPECT_EQ(decode<Measured>(ask(encode(Request{small_case(), "python", {}}))).result.status,
+            Status::ok);
 }
 
 TEST_F(ServeTest, AFaultIsTheLastMessage) {

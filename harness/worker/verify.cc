@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "harness/base/deadline.h"
 #include "harness/base/stats.h"
@@ -50,7 +51,8 @@ void reject(const std::string& why, const std::vector<Accuracy>& accuracy, Resul
   result = wrong;
 }
 
-Result Bench::verify(const Variant& variant) {
+Result Bench::verify(const Variant& variant, std::function<void()> launched) {
+  launched_ = is_compiled_at_launch(variant) ? std::move(launched) : nullptr;
   Result result;
   result.variant = variant.name;
   guarded(result, [&] { result = verify_all(variant); });
@@ -120,6 +122,7 @@ void Bench::verify(const Variant& variant, Problem& problem, Result& result) {
   } else {
     launch_behind(Tensor::kPoisonByte, variant, problem);
   }
+  if (launched_) std::exchange(launched_, nullptr)();
   Checked checked = problem.check_with(variant.leeway);
   // What is as it should be because it was never written, as an index of -1, is another byte now.
   if (first && std::ranges::all_of(checked.accuracy, &Accuracy::ok)) {

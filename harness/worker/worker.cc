@@ -56,7 +56,7 @@ class Process : public Worker {
     give_up(Exit::environment, "the worker did not check the cases: {}", end);
   }
 
-  Result run(const Request& request, double timeout_s, CaseData& data) override {
+  Result run(const Request& request, const RowTime& time, CaseData& data) override {
     Result result;
     result.variant = request.variant;
     result.deterministic = false;
@@ -70,14 +70,21 @@ class Process : public Worker {
     Arrival arrival = Arrival::closed;
     result.status = Status::crashed;
     try {
-      if (send(child_.to(), encode(request))) arrival = hear(timeout_s, reply);
+      bool launches = tells_launch(request);
+      double most = launches ? std::max(time.first_launch_s, time.row_s) : time.row_s;
+      if (send(child_.to(), encode(request))) arrival = hear(most, reply);
+      if (launches && arrival == Arrival::message && kind_of(reply) == feature::kLaunched) {
+        launches = false;
+        arrival = hear(most = time.row_s, reply);
+      }
       if (arrival == Arrival::message && kind_of(reply) != Fault::kKind) {
         return take(request, reply, steady_seconds() - start, data);
       }
       if (arrival == Arrival::timeout) {
         child_.bury(true);
         result.status = Status::timeout;
-        result.why = fmt::format("no answer within --case-timeout {:g} s", timeout_s);
+        result.why = fmt::format("no {} within {:g} s; if it needs more, raise {}",
+                                 launches ? "end of the first launch" : "answer", most, time.flag);
         return result;
       }
       result.why = child_.bury(arrival == Arrival::message);
@@ -112,9 +119,17 @@ class Process : public Worker {
 
  private:
   bool can(const char* feature) const { return std::ranges::count(hello_.features, feature) > 0; }
+  bool tells_launch(const Request& row) const {
+    return can(feature::kLaunched) &&
+           std::ranges::any_of(hello_.variants, [&](const VariantDescription& v) {
+             const bool is_it = (row.variant + "/").starts_with(v.name + "/");  // or its family
+             return is_it && v.op == row.spec.op && v.language == "Python";
+           });
+  }
 
   void greet(const WorkerOptions& options) {
-    send(child_.to(), encode(Start{.wire = kWire, .features = {}, .options = options}));
+    send(child_.to(),
+         encode(Start{.wire = kWire, .features = {feature::kLaunched}, .options = options}));
     const std::string who = program_.empty() ? "the worker" : program_;
     json message;
     std::string end;

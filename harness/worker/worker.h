@@ -114,6 +114,14 @@ struct CaseAnswer {
                                                    // in it
 };
 
+/// What a row may take of time.
+struct RowTime {
+  double row_s = 0;  // all of it; in Python, from the end of the first launch on
+  /// In Python, until then: such a launch may compile for minutes. At least row_s.
+  double first_launch_s = 0;
+  const char* flag = "--case-timeout";  // gives it more
+};
+
 class Worker {
  public:
   virtual ~Worker() = default;
@@ -130,7 +138,7 @@ class Worker {
   /// `crashed` with how it died, or `timeout`; in the last two the worker is gone. `data` is set
   /// when it got that far. Throws Error(interrupted) two seconds after a signal to this program
   /// that InterruptGuard has noted, when there is no answer by then; the worker is gone.
-  virtual Result run(const Request& request, double timeout_s, CaseData& data) = 0;
+  virtual Result run(const Request& request, const RowTime& time, CaseData& data) = 0;
 
   /// Clock-throttle reasons the device reports now; empty for none or unknown.
   virtual std::string throttle() = 0;

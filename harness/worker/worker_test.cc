@@ -73,7 +73,7 @@ class WorkerTest : public testing::Test {
     const auto worker = start(bytes_of(encode(hello())) + reply);
     Request request;
     request.variant = "fast";
-    Result result = worker->run(request, 20, data_);
+    Result result = worker->run(request, {20}, data_);
     return {std::move(result), worker->alive()};
   }
 
@@ -124,6 +124,66 @@ TEST_F(WorkerTest, NonsenseCostsTheRowAndTheWorker) {
   }
 }
 
+/// The time of the row starts with a launch that compiles, which has a time of its own.
+class FirstLaunchTest : public WorkerTest {
+ protected:
+  FirstLaunchTest() {
+    hello_ = hello();
+    hello_.variants = {{.op = "op", .name = "fast", .language = "Python"}};
+  }
+  /// Of a worker that greets, sends `soon`, and after a second `later`.
+  Result run(const std::string& soon, const std::string& later, const RowTime& time,
+             const std::string& variant = "fast") {
+    std::ofstream(folder_ / "later", std::ios::binary) << later;
+    const auto worker =
+        start(bytes_of(encode(hello_)) + soon, "sleep 1; cat later >&4; exec cat <&3 >/dev/null");
+    Request request;
+    request.spec.op = "op";
+    request.variant = variant;
+    return worker->run(request, time, data_);
+  }
+
+  Hello hello_;
+  const std::string launched_ = bytes_of({{"kind", "launched"}});
+  const std::string measured_ = bytes_of(encode(measured()));
+};
+
+TEST_F(FirstLaunchTest, HasATimeOfItsOwn) {
+  const Result result = run("", launched_ + measured_, {.row_s = 0.2, .first_launch_s = 60});
+  EXPECT_EQ(result.status, Status::ok) << result.why;
+  const Result wrong = run("", measured_, {.row_s = 0.2, .first_launch_s = 60});
+  EXPECT_EQ(wrong.status, Status::ok) << "one that is not launched" << wrong.why;
+  EXPECT_EQ(run("", launched_ + measured_, {.row_s = 60}).status, Status::ok)
+      << "the row's at least";
+}
+
+TEST_F(FirstLaunchTest, AHangIsATimeout) {
+  Result result = run("", measured_, {.row_s = 0.2, .first_launch_s = 0.3});
+  EXPECT_EQ(result.status, Status::timeout);
+  EXPECT_EQ(result.why,
+            "no end of the first launch within 0.3 s; if it needs more, raise --case-timeout");
+  result = run(launched_, measured_, {.row_s = 0.2, .first_launch_s = 60, .flag = "--budget"});
+  EXPECT_EQ(result.status, Status::timeout);
+  EXPECT_EQ(result.why, "no answer within 0.2 s; if it needs more, raise --budget");
+}
+
+TEST_F(FirstLaunchTest, IsOfPythonOnceARow) {
+  const RowTime time{.row_s = 20, .first_launch_s = 20};
+  EXPECT_EQ(run(launched_ + launched_, measured_, time).status, Status::crashed);
+  hello_.variants[0].name = "family";
+  hello_.variants.push_back({.op = "op", .name = "fast", .language = "C++"});
+  EXPECT_EQ(run(launched_, measured_, time).status, Status::crashed);
+  EXPECT_EQ(run("", measured_, {.row_s = 0.2, .first_launch_s = 60}).status, Status::timeout);
+  // One of a family is described by the family's name alone.
+  Result result = run("", measured_, {.row_s = 0.2, .first_launch_s = 60}, "family/block=32");
+  EXPECT_EQ(result.status, Status::crashed) << "it is waited for, and is the answer to another";
+  hello_.variants[0].name = "fast";
+  hello_.variants.pop_back();
+  std::erase(hello_.features, feature::kLaunched);
+  EXPECT_EQ(run("", measured_, {.row_s = 0.2, .first_launch_s = 60}).status, Status::timeout)
+      << "an older worker does not tell";
+}
+
 TEST_F(WorkerTest, AFaultOfAVariantCostsTheRow) {
   const auto [result, alive] = run(bytes_of(encode(Fault{.fault = "device gone", .exit = 21})));
   EXPECT_EQ(result.status, Status::crashed);
@@ -163,7 +223,7 @@ TEST_F(WorkerTest, AsksNothingThatIsNotNamed) {
   CaseData data;
   Request request;
   request.canary.slow_by = 0.5;
-  EXPECT_EQ(worker->run(request, 5, data).status, Status::unsupported);
+  EXPECT_EQ(worker->run(request, {5}, data).status, Status::unsupported);
   EXPECT_TRUE(worker->alive());
 }
 
@@ -202,7 +262,7 @@ TEST_F(WorkerTest, ItsNeighbourIsLeftAlone) {
   CaseData data;
   Request request;
   request.variant = "fast";
-  EXPECT_EQ(neighbour->run(request, 20, data).status, Status::ok);
+  EXPECT_EQ(neighbour->run(request, {20}, data).status, Status::ok);
 }
 
 TEST_F(WorkerTest, ItKeepsToTheCpusThatItIsBoundTo) {
@@ -232,7 +292,7 @@ TEST_F(WorkerTest, SeveralThreadsStartAndBuryTheirOwn) {
         CaseData data;
         Request request;
         request.variant = "fast";
-        ok += worker->run(request, 20, data).status == Status::ok;
+        ok += worker->run(request, {20}, data).status == Status::ok;
       }
     });
   }
@@ -269,7 +329,7 @@ TEST_F(WorkerTest, WhatItPrintsIsNoCommandToWhoReadsIt) {
 TEST_F(WorkerTest, AClosedPipeIsCalledThat) {
   const auto worker = start(bytes_of(encode(hello())), "exec 3<&- 4>&-; exit 126");
   CaseData data;
-  const Result result = worker->run({}, 20, data);
+  const Result result = worker->run({}, {20}, data);
   EXPECT_EQ(result.status, Status::crashed);
   EXPECT_EQ(result.why, "the process closed its pipe to the runner (files 3 and 4)");
 }

@@ -98,6 +98,23 @@ TEST_F(EnvironmentsTest, AGateNamesWhatItsBaselinesEnvironmentHadOtherwise) {
             std::string::npos);
 }
 
+TEST_F(EnvironmentsTest, AFirstLaunchThatTakesLongIsNoTimeout) {
+  make("b", "1.1", "1; import time; time.sleep(7)");
+  const Outcome outcome = ab(std::string(kBoth) + "--case-timeout 6s ");
+  EXPECT_TRUE(says(outcome, "environment: stub 1.0 -> 1.1; 1 of 1 row ran other code\n"));
+  EXPECT_EQ(query("ab.sqlite", "SELECT count(*) FROM result WHERE status = 'timeout'"), "0");
+  EXPECT_EQ(
+      query("ab.sqlite",
+            "SELECT min(value > 6) FROM metric JOIN result USING (result_id) JOIN process USING "
+            "(process_id) WHERE run_id = 2 AND metric.name = 'first_call'"),
+      "1");
+  write_kernels("import time\ncalls = []",
+                "import stub\n    calls.append(1)\n    time.sleep(600 * (len(calls) == 2))");
+  const Outcome hung = run("b", "--variant other --rounds 1 --case-timeout 6s");
+  EXPECT_EQ(hung.exit, 13);
+  EXPECT_TRUE(says(hung, "no answer within 6 s; if it needs more, raise --case-timeout"));
+}
+
 TEST_F(EnvironmentsTest, OfSeveralItemsNoneIsTheCause) {
   make("b", "1.1", "1.5");
   const Outcome outcome = ab(std::string(kBoth) + "--head OMP_DYNAMIC=true --head MY_SWITCH=1");
