@@ -14,6 +14,7 @@
 #include "harness/base/files.h"
 #include "harness/base/formats.h"
 #include "harness/base/text.h"
+#include "harness/judge/regret.h"
 
 namespace moegate {
 namespace {
@@ -21,7 +22,7 @@ namespace {
 using std::chrono::days;
 using std::chrono::sys_days;
 
-constexpr int kLongestLatency = 90;  // days
+constexpr int kLongestTime = 90;  // days, of latency and regret
 constexpr int kLongestOther = 14;
 constexpr double kLargestRegression = 0.25;
 
@@ -105,7 +106,12 @@ Waiver::Metric parse_metric(const Section& s, const std::string& text) {
   if (text == "latency") return Waiver::Metric::latency;
   if (text == "accuracy") return Waiver::Metric::accuracy;
   if (text == "coverage") return Waiver::Metric::coverage;
-  s.fail("metric '{}' is unknown; use latency, accuracy or coverage", text);
+  if (text == "regret") return Waiver::Metric::regret;
+  s.fail("metric '{}' is unknown; use latency, accuracy, coverage or regret", text);
+}
+
+bool is_time(Waiver::Metric metric) {
+  return metric == Waiver::Metric::latency || metric == Waiver::Metric::regret;
 }
 
 double parse_bound(const Section& s, const std::string& text) {
@@ -135,8 +141,7 @@ Pattern take_pattern(Section& s, const std::string& name) {
 }
 
 void check_life(const Section& s, const Waiver& w, sys_days day) {
-  const bool latency = w.metric == Waiver::Metric::latency;
-  const int longest = latency ? kLongestLatency : kLongestOther;
+  const int longest = is_time(w.metric) ? kLongestTime : kLongestOther;
   if (w.created > day) {
     s.fail("was created {:%F}, which is after today, {:%F}; write the day on which you create it",
            w.created, day);
@@ -171,14 +176,13 @@ Waiver to_waiver(Section s, sys_days day) {
   w.variant = take_pattern(s, "variant");
   w.klass = s.take("class");
   w.metric = parse_metric(s, s.take("metric"));
-  if (w.metric == Waiver::Metric::latency)
-    w.max_regression = parse_bound(s, s.take("max_regression"));
+  if (is_time(w.metric)) w.max_regression = parse_bound(s, s.take("max_regression"));
   w.reason = s.take("reason");
   w.issue = s.take("issue");
   w.owner = s.take("owner");
   w.created = parse_day(s, "created", s.take("created"));
   w.expires = parse_day(s, "expires", s.take("expires"));
-  if (!s.fields.empty()) s.fail("has a max_regression; only a waiver of metric latency has one");
+  if (!s.fields.empty()) s.fail("has a max_regression; only metrics latency and regret have one");
   check_life(s, w, day);
   return w;
 }
@@ -199,7 +203,8 @@ std::vector<Metric> failures_of(const CaseVerdict& v) {
   if (v.outcome == Outcome::wrong && !v.drift) return {};
   if (v.outcome == Outcome::wrong) failures.push_back(Metric::accuracy);
   if (v.outcome == Outcome::missing) failures.push_back(Metric::coverage);
-  if (is_slower(v)) failures.push_back(Metric::latency);
+  if (is_slower(v))
+    failures.push_back(v.against == kAgainstBest ? Metric::regret : Metric::latency);
   return failures;
 }
 
@@ -222,7 +227,7 @@ struct Active {
 Active* find_waiver(std::vector<Active>& all, Metric metric, CaseVerdict& v) {
   for (Active& a : all) {
     if (!a.valid || a.waiver->metric != metric || !matches(*a.waiver, v)) continue;
-    if (metric != Metric::latency || loss(v) <= a.waiver->max_regression) return &a;
+    if (!is_time(metric) || loss(v) <= a.waiver->max_regression) return &a;
     v.why += fmt::format("; beyond the {:.3g} % of waiver {}", 100 * a.waiver->max_regression,
                          a.waiver->id);
   }
@@ -305,6 +310,14 @@ std::vector<Waiver> parse_waivers(const std::string& text, const std::string& na
 
 std::vector<Waiver> read_waivers(const std::filesystem::path& path) {
   return parse_waivers(read_file(path), path.string());
+}
+
+std::vector<Waiver> read_waivers(const std::filesystem::path& path, bool of_choices) {
+  if (path.empty()) return {};
+  std::vector<Waiver> waivers = read_waivers(path);
+  std::erase_if(
+      waivers, [&](const Waiver& w) { return (w.metric == Waiver::Metric::regret) != of_choices; });
+  return waivers;
 }
 
 void apply_waivers(GateResult& result, const std::vector<Waiver>& waivers, const std::string& klass,

@@ -15,14 +15,16 @@
 namespace moegate {
 
 struct Waiver {
-  enum class Metric { latency, accuracy, coverage };
+  /// regret: a choice is slower than the best one (`moegate tune --check`); no gate sees that.
+  enum class Metric { latency, accuracy, coverage, regret };
 
   std::string id;          // the section: "W-0031"
   Pattern cases, variant;  // each must match the whole key, the whole name
   int max_cases = 0;       // rows of a run that they may match, failing or not
   std::string klass;       // device class, exactly
   Metric metric = Metric::latency;
-  double max_regression = 0;  // latency only: slower than the baseline by at most this share
+  /// latency: slower than the baseline by at most this share; regret: than the best choice.
+  double max_regression = 0;
   std::string reason, issue, owner;
   std::chrono::sys_days created, expires;  // the last day on which it holds
 };
@@ -32,11 +34,13 @@ std::chrono::sys_days today();
 
 /// The waivers of an INI text. Throws Error(usage) naming `name`, the section and the field for
 /// anything unknown, missing, given twice, or cut short by a '#', for a waiver created after
-/// `day`, a life of more than 90 days (latency) or 14 days (accuracy, coverage), a
+/// `day`, a life of more than 90 days (latency, regret) or 14 days (accuracy, coverage), a
 /// max_regression of more than 25 %, and a pattern that matches everything.
 std::vector<Waiver> parse_waivers(const std::string& text, const std::string& name,
                                   std::chrono::sys_days day = today());
 std::vector<Waiver> read_waivers(const std::filesystem::path& path);
+/// Of these the ones of choices (metric regret), or those of a gate. None where the path is empty.
+std::vector<Waiver> read_waivers(const std::filesystem::path& path, bool of_choices);
 
 /// A failing row whose failures are all within waivers of `klass` becomes Outcome::waived; a wrong
 /// output never does. Problems (Exit::waiver): a waiver that expired or matches more than max_cases

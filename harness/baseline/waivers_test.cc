@@ -2,6 +2,8 @@
 #include "harness/baseline/waivers.h"
 #include "harness/base/test_fixture.h"
 
+#include <fstream>
+
 #include "harness/judge/gate_fixture.h"
 
 namespace moegate::test {
@@ -108,6 +110,18 @@ TEST(Waivers, LintNamesSectionAndField) {
         << refusal(text) << "\nfor " << message;
   }
   EXPECT_EQ(refusal(with("2026-12-01", "2027-01-30")), "accepted") << "90 days";
+}
+
+TEST(Waivers, ThoseOfChoicesAreNotThoseOfAGate) {
+  const fs::path file = fs::path(testing::TempDir()) / "of_choices.ini";
+  std::ofstream(file) << kWaivers << replaced(with("[W-1]", "[W-2]"), "= latency", "= regret");
+  const auto ids = [&](bool of_choices) {
+    return mapped(read_waivers(file, of_choices), [](const Waiver& w) { return w.id; });
+  };
+  EXPECT_EQ(ids(true), std::vector<std::string>{"W-2"});
+  EXPECT_EQ(ids(false), std::vector<std::string>{"W-1"});
+  EXPECT_TRUE(read_waivers("", true).empty());
+  fs::remove(file);
 }
 
 CaseVerdict verdict(Outcome outcome, double effect = 0, const std::string& tokens = "8") {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "harness/base/text.h"
+#include "harness/kernel/tile_file.h"
 #include "harness/kernel/tuned.h"
 
 namespace moegate {
@@ -97,15 +98,16 @@ void add_switches(const Chooser& chooser, const Case& one, const Registry& regis
   }
 }
 
-std::string series_of(const Chosen& a) {
+std::string layer_of(const Chosen& a) {
   Case base = a.spec;
   base.params.erase("tokens");
-  if (a.choice.runs.params.empty()) return base.key() + " " + a.variant;
-  std::string name = tuned_name(a.spec);
-  for (const char* param : {"routing", "launch", "cache"}) {
-    name += fmt::format(",{}={}", param, a.spec.get(param));
+  base.params.erase("routing");
+  std::string name = base.key();
+  if (!a.choice.runs.params.empty()) {
+    name = fmt::format("{},launch={},cache={}", tuned_name(a.spec), a.spec.get("launch"),
+                       a.spec.get("cache"));
   }
-  return name;
+  return name + " " + a.variant;
 }
 
 }  // namespace
@@ -194,7 +196,9 @@ Cells cells_of(const std::vector<Chosen>& all, Plan& plan) {
       part.others.push_back(
           {group_of(config), short_name(config), add(with(a.spec, config.params), config.variant)});
     }
-    Cell& cell = cells[{series_of(a), tokens_of(a.spec)}];
+    const std::string layer = layer_of(a);
+    Cell& cell = cells[{layer + " " + routing_of(a.spec), tokens_of(a.spec)}];
+    cell.layer = layer;
     cell.asked.push_back(&a);
     cell.parts.push_back(std::move(part));
   }

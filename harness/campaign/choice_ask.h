@@ -53,6 +53,7 @@ struct ChoicePart {
 };
 /// What one choice decides: operators that share parameters of it, else one operator.
 struct Cell {
+  std::string layer;  // what it shares with cells of other token counts and routings
   std::vector<const Chosen*> asked;
   std::vector<ChoicePart> parts;
 };

@@ -83,8 +83,22 @@ RowTimes read_rounds(Store& store, int64_t run, int first, int last) {
   return read;
 }
 
+/// Cells that differ in their routing alone, by what they share and the tokens.
+using Layers = std::map<std::pair<std::string, int>, std::vector<const Cell*>>;
+Layers routed_layers(const Cells& cells) {
+  Layers layers;
+  for (const auto& [name, cell] : cells) layers[{cell.layer, name.second}].push_back(&cell);
+  std::erase_if(layers, [](const auto& layer) { return layer.second.size() < 2; });
+  return layers;
+}
+
 std::set<RowName> measured_again(const Cells& cells, const RowTimes& screened) {
   std::set<RowName> all;
+  for (const auto& [name, routed] : routed_layers(cells)) {
+    for (const auto& rows : best_of_mean(routed, screened.times)) {
+      for (const ChoiceOption* row : rows) all.insert(row->row);
+    }
+  }
   for (const auto& [name, cell] : cells) all.merge(finalists(cell.parts, screened.times));
   std::erase_if(all, [&](const RowName& row) { return screened.bad.contains(row); });
   return all;
@@ -142,7 +156,7 @@ void find_cliffs(const std::vector<size_t>& timed, const std::vector<ChoiceTimes
     const CheckedCell &fewer = report.cells[timed[i - 1]], &more = report.cells[timed[i]];
     if (fewer.series != more.series) continue;
     steps.push_back({chosen[i - 1].shipped.us, chosen[i].shipped.us});
-    cliffs.push_back({fewer.id, fewer.tokens, more.tokens, {}, ""});
+    cliffs.push_back({timed[i - 1], fewer.id, fewer.tokens, more.tokens, {}, ""});
   }
   const std::vector<Cliff> found = judge_cliffs(steps, limit);
   for (size_t i = 0; i < found.size(); ++i) {
@@ -152,6 +166,79 @@ void find_cliffs(const std::vector<size_t>& timed, const std::vector<ChoiceTimes
     cliff.why = fmt::format("{} tokens take {} longer than {}: padding would win", cliff.fewer,
                             share_text(found[i].share, found[i].low, found[i].high), cliff.more);
   }
+}
+
+/// A cell's times as if it had been given what `picked` names, where all of that was timed.
+std::optional<ChoiceTimes> times_of(const Cell& cell,
+                                    const std::vector<const ChoiceOption*>& picked,
+                                    const Microseconds& times) {
+  std::string name;
+  for (const ChoiceOption* option : picked) name += (name.empty() ? "" : " + ") + option->name;
+  const bool timed = std::ranges::all_of(
+      cell.parts, [&](const ChoicePart& part) { return times.contains(part.shipped.row); });
+  if (!timed) return std::nullopt;
+  ChoiceTimes chosen = choice_times(cell.parts, times);
+  if (chosen.shipped.name == name) return chosen;
+  const auto at = std::ranges::find(chosen.others, name, &Alternative::name);
+  if (at == chosen.others.end()) return std::nullopt;
+  std::swap(chosen.shipped, *at);
+  return chosen;
+}
+
+/// What the first process finds the best on the mean, as the others measure it: of rounds that name
+/// something, none measures it.
+void find_means(const Cells& cells, const RowTimes& screened, const RowTimes& finals,
+                ChoiceReport& report) {
+  const auto place_of = [&](const Cell* cell) {
+    const auto is_it = [&](const auto& one) { return &one.second == cell; };
+    return static_cast<size_t>(std::distance(cells.begin(), std::ranges::find_if(cells, is_it)));
+  };
+  for (const auto& [name, routed] : routed_layers(cells)) {
+    const Picked picked = best_of_mean(routed, screened.times);
+    std::string line;
+    for (size_t i = 0; i < picked.size(); ++i) {
+      const auto times = times_of(*routed[i], picked[i], finals.times);
+      if (!times) continue;
+      CheckedCell& cell = report.cells[place_of(routed[i])];
+      cell.mean = times->shipped.name;
+      cell.of_mean = judge_regrets({&*times, 1}, 0)[0];
+      if (line.empty()) line = fmt::format("{} {}: {}", cell.id.key, cell.id.variant, cell.mean);
+      const Regret& r = *cell.of_mean;
+      line += fmt::format(", {}: {}", routing_of(routed[i]->asked[0]->spec),
+                          share_text(r.share, r.low, r.high));
+    }
+    if (!line.empty()) report.means.push_back(line);
+  }
+}
+
+/// Lets known regrets pass. A cell is a row, its cliff included: half of a waiver would hide the
+/// other half.
+void waive(const CheckOptions& options, ChoiceReport& report) {
+  if (!options.waive) return;
+  GateResult rows;
+  const auto fail = [&](size_t cell, const std::string& why, double share) {
+    CaseVerdict& v = rows.cases[cell];
+    if (!v.latency) v.latency = Judgement{.outcome = Outcome::regressed};
+    v.latency->effect = std::max(v.latency->effect, share);
+    find(v, Rule::slower, v.why.empty() ? why : v.why);
+  };
+  for (const CheckedCell& cell : report.cells) {
+    rows.cases.push_back({.id = cell.id, .against = kAgainstBest});
+    if (cell.finding == RegretFinding::regret)
+      fail(rows.cases.size() - 1, cell.why, cell.regret.share);
+  }
+  for (const CheckedCliff& one : report.cliffs) fail(one.cell, one.why, one.cliff.share);
+  options.waive(rows, report.tally.device.klass);
+  for (size_t i = 0; i < rows.cases.size(); ++i) {
+    CheckedCell& cell = report.cells[i];
+    cell.waiver = rows.cases[i].waiver;
+    if (cell.finding == RegretFinding::regret) cell.why = rows.cases[i].why;
+  }
+  for (CheckedCliff& one : report.cliffs) {
+    if (report.cells[one.cell].finding != RegretFinding::regret) one.why = rows.cases[one.cell].why;
+  }
+  std::ranges::move(rows.waiver_notes, std::back_inserter(report.notes));
+  report.waiver_problems = std::move(rows.waiver_problems);
 }
 
 void conclude(const Cells& cells, const RowTimes& finals, double limit, ChoiceReport& report) {
@@ -192,33 +279,41 @@ FindingText text_of(RegretFinding finding) {
   return kTexts.at(static_cast<size_t>(finding));
 }
 
+/// A sum over a layer is the verdict of its first operator's row.
 void write(Store& store, const ChoiceReport& report) {
   const int64_t run = report.tally.run;
+  const auto family = static_cast<int64_t>(report.cells.size());
   Database& db = store.database();
   Transaction transaction(db);
-  db.run("DELETE FROM verdict WHERE run_id = ?1 AND against IN ('regret', 'cliff')", run);
+  db.run("DELETE FROM verdict WHERE run_id = ?1 AND against IN ('regret', 'cliff', 'mean')", run);
   Statement insert(
       db,
       "INSERT INTO verdict (run_id, against, suite, key, variant, outcome, stage, base, "
       "head, effect, low, high, df, p, p_adjusted, blind, family, waiver, why, cause) "
       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
-      "?16, '', ?17, ?18)");
-  for (const CheckedCell& cell : report.cells) {
-    const Regret& r = cell.regret;
+      "?16, ?17, ?18, ?19)");
+  const auto add = [&](const char* against, const CheckedCell& cell, const Regret& r,
+                       const char* outcome, const std::string& why, const std::string& cause) {
     insert
-        .bind(run, "regret", cell.id.suite, cell.id.key, cell.id.variant,
-              text_of(cell.finding).verdict, r.best_us, r.shipped_us, r.share, r.low, r.high, r.df,
-              r.p, r.p_adjusted, cell.finding == RegretFinding::blind,
-              static_cast<int64_t>(report.cells.size()), cell.why, r.best)
+        .bind(run, against, cell.id.suite, cell.id.key, cell.id.variant, outcome, r.best_us,
+              r.shipped_us, r.share, r.low, r.high, r.df, r.p, r.p_adjusted,
+              cell.finding == RegretFinding::blind, family,
+              std::string(cell.is_waived() ? cell.waiver : ""), why, cause)
         .run();
+  };
+  for (const CheckedCell& cell : report.cells) {
+    add(kAgainstBest, cell, cell.regret,
+        cell.is_waived() ? "waived" : text_of(cell.finding).verdict, cell.why, cell.regret.best);
+    if (cell.of_mean) add("mean", cell, *cell.of_mean, "pass", "", cell.mean);
   }
   for (const CheckedCliff& one : report.cliffs) {
     const Cliff& c = one.cliff;
+    const std::string& waiver = report.cells[one.cell].waiver;
     insert
-        .bind(run, "cliff", one.id.suite, one.id.key, one.id.variant, "regressed",
-              static_cast<double>(one.more), static_cast<double>(one.fewer), c.share, c.low, c.high,
-              c.df, c.p, c.p_adjusted, int64_t{0}, static_cast<int64_t>(report.cliffs.size()),
-              one.why, "")
+        .bind(run, "cliff", one.id.suite, one.id.key, one.id.variant,
+              waiver.empty() ? "regressed" : "waived", static_cast<double>(one.more),
+              static_cast<double>(one.fewer), c.share, c.low, c.high, c.df, c.p, c.p_adjusted,
+              int64_t{0}, static_cast<int64_t>(report.cliffs.size()), waiver, one.why, "")
         .run();
   }
   transaction.commit();
@@ -251,6 +346,42 @@ std::set<RowName> finalists(const std::vector<ChoicePart>& parts, const Microsec
   }
   if (left.size() == parts.size()) left.merge(runner_up(parts, groups, us));
   return left;
+}
+
+Picked best_of_mean(const std::vector<const Cell*>& cells, const Microseconds& screened) {
+  struct Sum {
+    double us = 0;
+    std::vector<const ChoiceOption*> rows;
+  };
+  std::map<std::string, std::vector<std::map<std::string, Sum>>> groups;  // by operator, name
+  for (const Cell* cell : cells) {
+    for (const auto& [group, operators] : grouped(cell->parts, screened, 1)) {
+      groups[group].resize(operators.size());
+      for (size_t i = 0; i < operators.size(); ++i) {
+        for (const ChoiceOption* option : operators[i]) {
+          Sum& sum = groups[group][i][option->name];
+          sum.us += screened.at(option->row)[0];
+          sum.rows.push_back(option);
+        }
+      }
+    }
+  }
+  Picked best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& [group, operators] : groups) {
+    double us = 0;
+    Picked picked(cells.size());
+    for (const auto& names : operators) {
+      Sum fastest{std::numeric_limits<double>::infinity()};
+      for (const auto& [name, sum] : names) {
+        if (sum.rows.size() == cells.size() && sum.us < fastest.us) fastest = sum;
+      }
+      us += fastest.us;
+      for (size_t i = 0; i < fastest.rows.size(); ++i) picked[i].push_back(fastest.rows[i]);
+    }
+    if (us < least) std::tie(least, best) = std::pair(us, std::move(picked));
+  }
+  return best;
 }
 
 ChoiceTimes choice_times(const std::vector<ChoicePart>& parts, const Microseconds& times) {
@@ -306,7 +437,10 @@ ChoiceReport check_choices(PreparedCheck prepared, const CheckOptions& options) 
                                     return measured_again(cells, read_rounds(store, run, 0, 0));
                                   });
   if (report.tally.interrupted) return report;
-  conclude(cells, read_rounds(store, report.tally.run, 1, rounds), options.limit, report);
+  const RowTimes finals = read_rounds(store, report.tally.run, 1, rounds);
+  conclude(cells, finals, options.limit, report);
+  find_means(cells, read_rounds(store, report.tally.run, 0, 0), finals, report);
+  waive(options, report);
   write(store, report);
   return report;
 }
@@ -315,9 +449,12 @@ Exit check_exit(const ChoiceReport& report) {
   if (report.tally.interrupted) return Exit::interrupted;
   Exit exit = Exit::ok;
   for (const CheckedCell& cell : report.cells) {
-    exit = gravest({exit, text_of(cell.finding).exit});
+    exit = gravest({exit, cell.is_waived() ? Exit::ok : text_of(cell.finding).exit});
   }
-  return gravest({exit, report.cliffs.empty() ? Exit::ok : Exit::latency});
+  for (const CheckedCliff& cliff : report.cliffs) {
+    if (report.cells[cliff.cell].waiver.empty()) exit = gravest({exit, Exit::latency});
+  }
+  return gravest({exit, report.waiver_problems.empty() ? Exit::ok : Exit::waiver});
 }
 
 }  // namespace moegate

@@ -110,5 +110,39 @@ TEST(Finalists, WhatComesNextWhereNothingComesNear) {
   EXPECT_EQ(finalists(kLayerParts, {{{"up", "u16"}, {1}}, {{"down", "d16"}, {1}}}), shipped);
 }
 
+// Up's 16 and down's 64 are the fastest where they are fast; 32 is never far from them.
+TEST(BestOfMean, IsTheLeastSumOverRoutings) {
+  std::vector<Cell> cells(2);
+  Microseconds times;
+  for (const std::string routing : {"even", "skewed"}) {
+    std::vector<ChoicePart> parts = kLayerParts;
+    for (ChoicePart& part : parts) {
+      const auto rename = [&](ChoiceOption& one) { one.row.first += routing; };
+      rename(part.shipped);
+      std::ranges::for_each(part.others, rename);
+    }
+    cells[routing == "even" ? 0 : 1].parts = parts;
+    for (const auto& [row, us] : layer_times(1)) times[{row.first + routing, row.second}] = us;
+  }
+  times[{"upskewed", "u32"}] = {40};
+  times[{"downskewed", "d32"}] = {40};
+  const auto names = [&] {
+    std::vector<std::string> all;
+    for (const auto& rows : best_of_mean({&cells[0], &cells[1]}, times)) {
+      for (const ChoiceOption* row : rows) all.push_back(row->row.first + " " + row->name);
+    }
+    return all;
+  };
+  EXPECT_EQ(names(), (std::vector<std::string>{"upeven u64", "downeven d64", "upskewed u64",
+                                               "downskewed d64"}));
+  times.erase({"downskewed", "d64"});
+  EXPECT_EQ(names(), (std::vector<std::string>{"upeven u16", "downeven d16", "upskewed u16",
+                                               "downskewed d16"}))
+      << "what has no time everywhere is not one for all";
+  times.erase({"downskewed", "d32"});
+  times.erase({"downeven", "d16"});
+  EXPECT_TRUE(names().empty());
+}
+
 }  // namespace
 }  // namespace moegate::test

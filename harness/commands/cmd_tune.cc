@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate tune: find the fastest tile configurations, or check what others chose.
 #include "harness/base/notes.h"
+#include "harness/baseline/waivers.h"
 #include "harness/campaign/choice_check.h"
 #include "harness/campaign/runner.h"
 #include "harness/campaign/tuning.h"
 #include "harness/commands/cli.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/flags.h"
+#include "harness/commands/project.h"
 #include "harness/plugin/plugin.h"
 
 namespace moegate {
@@ -17,6 +19,7 @@ struct TuneArgs {
   TuneOptions tune;
   bool check = false;
   double limit = 0.05;
+  std::optional<std::string> waivers;  // as typed
 };
 
 std::optional<TuneArgs> read_tune(const Args& args) {
@@ -41,6 +44,7 @@ std::optional<TuneArgs> read_tune(const Args& args) {
   flags.add(
       flag("margin", limit,
            "of --check: a choice may be slower than the best one by this much (default: 5%)"));
+  flags.add(flag("waivers", asked.waivers));
   flags.add(flag("db", run.db, "the store of the candidates; keep it apart from measurements"));
   flags.add(flag("resume", resume, "finish an interrupted tuning; options come from the run"));
   flags.add(selection_flags(run)).add(measuring_flags(run));
@@ -48,7 +52,7 @@ std::optional<TuneArgs> read_tune(const Args& args) {
   if (!parse("tune", flags, args, {}, &given)) return std::nullopt;
   if (!limit.empty()) asked.limit = parse_share("--margin", limit);
   if (resume) {
-    refuse_beside_resume(given, {"db", "out", "module", "check", "margin"});
+    refuse_beside_resume(given, {"db", "out", "module", "check", "margin", "waivers"});
     Store store = Store::open(run.db, Store::Mode::read);
     const int64_t id = store.find_resumable(*resume);
     const RunInfo info = store.run_info(id);
@@ -63,7 +67,7 @@ std::optional<TuneArgs> read_tune(const Args& args) {
   }
   require_suite(run);
   check_measuring(run);
-  if (!asked.check && given.contains("margin")) usage_error("--margin is for --check; add --check");
+  if (!asked.check) refuse_flags(given, {"margin", "waivers"}, "is for --check; add --check");
   if (asked.check && given.contains("out")) usage_error("--check writes no file; leave --out out");
   if (asked.check && !given.contains("rounds")) run.rounds = kCheckRounds;
   within("--rounds", run.rounds, asked.check ? kFewestRegretRounds : 1, kMostRounds);
@@ -111,7 +115,8 @@ Table choice_table(const ChoiceReport& report) {
     const auto us = [&](double value) {
       return timed ? Table::number("{:.2f}", value) : Table::number("");
     };
-    table.add(cell.tokens, name_of(cell.finding), cell.id.variant, us(cell.regret.shipped_us),
+    const char* outcome = cell.is_waived() ? name_of(Outcome::waived) : name_of(cell.finding);
+    table.add(cell.tokens, outcome, cell.id.variant, us(cell.regret.shipped_us),
               us(cell.regret.best_us), cell.why);
   }
   return table;
@@ -122,14 +127,29 @@ void print(const ChoiceReport& report, const std::string& db) {
   fmt::print("{}\n\n", summary(tally, fmt::format("run {} in {}", tally.run, db)));
   if (!report.cells.empty()) fmt::print("{}", render(choice_table(report), Format::text));
   for (const CheckedCliff& cliff : report.cliffs) {
-    fmt::print("cliff: {} {}: {}\n", cliff.id.key, cliff.id.variant, cliff.why);
+    const std::string& waiver = report.cells[cliff.cell].waiver;
+    fmt::print("{}: {} {}: {}\n", waiver.empty() ? "cliff" : "cliff waived by " + waiver,
+               cliff.id.key, cliff.id.variant, cliff.why);
   }
+  for (const std::string& mean : report.means) fmt::print("best of the mean: {}\n", mean);
   std::set<std::string> stale;
   for (const CheckedCell& cell : report.cells) {
     if (!cell.stale.empty()) stale.insert(cell.id.variant + ": " + cell.stale);
   }
   for (const std::string& one : stale) fmt::print("stale: {}\n", one);
+  for (const std::string& problem : report.waiver_problems) fmt::print("{}\n", problem);
   for (const std::string& note : report.notes) say("{}\n", note);
+}
+
+/// What lets known regrets pass: the waivers that were typed, else those that a gate would read.
+auto waiving(const TuneArgs& asked) {
+  const std::filesystem::path file =
+      asked.waivers ? std::filesystem::path(*asked.waivers)
+                    : find_project().waivers(asked.tune.run.worker.modules.empty());
+  return [waivers = read_waivers(file, /*of_choices=*/true)](GateResult& rows,
+                                                             const std::string& klass) {
+    apply_waivers(rows, waivers, klass, today(), /*full=*/false);
+  };
 }
 
 }  // namespace
@@ -139,7 +159,7 @@ int cmd_tune(const Args& args) {
   if (!asked) return 0;
   const TuneOptions& options = asked->tune;
   if (asked->check) {
-    const CheckOptions check{options.run, options.resume, asked->limit};
+    const CheckOptions check{options.run, options.resume, asked->limit, waiving(*asked)};
     std::optional<PreparedCheck> prepared;
     with_kernels(check.run.worker.modules, [&](const Registry& registry) {
       prepared = prepare_check(check, registry, worker_processes());

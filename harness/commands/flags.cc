@@ -244,7 +244,7 @@ std::string use_records(GateRules& rules, const std::optional<std::string>& base
       baselines ? std::filesystem::path(*baselines) : project.baselines_to_read(own_kernels);
   const std::filesystem::path file =
       waivers ? std::filesystem::path(*waivers) : project.waivers(own_kernels);
-  if (!file.empty()) rules.waivers = read_waivers(file);
+  rules.waivers = read_waivers(file, /*of_choices=*/false);
   return file;
 }
 

@@ -11,6 +11,9 @@
 
 namespace moegate {
 
+/// What verdicts of choices are against.
+constexpr const char* kAgainstBest = "regret";
+
 /// Fewest rounds: two of each half.
 constexpr int kFewestRegretRounds = 4;
 

@@ -55,4 +55,4 @@ WHERE a.judged > 0 AND b.judged > 0
 CREATE TEMP VIEW IF NOT EXISTS own_verdict AS
 SELECT * FROM verdict
 WHERE iif(run_id IN (SELECT run_id FROM tag WHERE name = 'ab'), against GLOB 'run [0-9]* at *',
-          against NOT GLOB 'run [0-9]*');
+          against NOT GLOB 'run [0-9]*' AND against <> 'mean');

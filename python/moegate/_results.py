@@ -57,7 +57,7 @@ def best_configurations(store, variant, run="latest", **equal):
 
     best = {}
     rows = results(store, "regret", run, variant=f"^{variant}$", **equal)
-    for row in sorted(rows, key=lambda row: row["tokens"]):
+    for row in sorted((row for row in rows if row["case"]), key=lambda row: row["tokens"]):
         if row["tokens"] in best:
             raise ValueError(f"two rows of {variant} have {row['tokens']} tokens, one is {row['case']}; choose by column")
         if not row["best"] or " " in row["best"]:

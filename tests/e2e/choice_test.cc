@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "harness/base/files.h"
+#include "harness/base/text.h"
 #include "tests/e2e/python_fixture.h"
 
 namespace moegate::test {
@@ -23,7 +24,7 @@ TABLE = {2: 3, 6: 3}  # by tokens
 
 class Waited(moegate.Operator):
     name = "waited"
-    parameters = [moegate.Param("tokens")]
+    parameters = [moegate.Param("tokens"), moegate.Param("routing", "uniform")]
     yardstick = "plain"
 
     def tensors(self, case):
@@ -74,6 +75,28 @@ def table(p):
 )
 def lazy(p):
     wait(p, p.config["COST"])
+
+
+@moegate.variant(
+    "waited",
+    "near",
+    backend="host",
+    knobs={"COST": [7, 14]},
+    choose=lambda case, device: {"COST": 8},
+)
+def near(p):
+    wait(p, p.config["COST"])
+
+
+@moegate.variant(
+    "waited",
+    "routed",
+    backend="host",
+    knobs={"COST": [3, 5, 9]},
+    choose=lambda case, device: {"COST": 3},
+)
+def routed(p):
+    wait(p, p.config["COST"] if p.routing == "uniform" else {3: 9, 5: 5, 9: 3}[p.config["COST"]])
 
 
 def broken(case, device):
@@ -161,6 +184,48 @@ TEST_F(ChoiceTest, AWrongEntryIsARegretOnItsSideOfTheSwitch) {
   EXPECT_NE(checked.out.find("file waits:6 for 5 tokens"), std::string::npos) << checked.out;
   const Outcome report = moegate("report regret --db out/tune.sqlite --format csv");
   EXPECT_NE(report.out.find("waited/tokens=6"), std::string::npos) << report.out << report.err;
+}
+
+TEST_F(ChoiceTest, AKnownRegretMayPassForAWhile) {
+  Outcome checked = moegate(check("--variant near"));
+  EXPECT_EQ(checked.exit, 10) << checked.out << checked.err;
+  const std::string klass = query("out/tune.sqlite", "SELECT class FROM device");
+  const auto waiver = [&](const std::string& id, const std::string& metric,
+                          const std::string& bound) {
+    const auto day = [this](const std::string& from_now) {
+      return trimmed(shell("date -u -d '" + from_now + " days' +%F").out);
+    };
+    return "[" + id +
+           "]\ncases = waited/tokens=2\nmax_cases = 1\nvariant = near\nclass = " + klass +
+           "\nmetric = " + metric + "\nmax_regression = " + bound +
+           "\nreason = slow\nissue = org/repo/1\nowner = alice\ncreated = " + day("-1") +
+           "\nexpires = " + day("9") + "\n";
+  };
+  write("w.ini", waiver("W-1", "latency", "25%") + waiver("W-2", "regret", "6%"));
+  checked = moegate(check("--variant near --waivers w.ini"));
+  EXPECT_EQ(checked.exit, 10) << "one is a gate's: " << checked.out << checked.err;
+  EXPECT_NE(checked.out.find("beyond the 6 % of waiver W-2"), std::string::npos) << checked.out;
+  write("w.ini", waiver("W-2", "regret", "25%"));
+  checked = moegate(check("--variant near --waivers w.ini"));
+  EXPECT_EQ(checked.exit, 0) << checked.out << checked.err;
+  EXPECT_NE(checked.out.find("waived by W-2 until "), std::string::npos) << checked.out;
+  const Outcome report =
+      moegate("report regret --db out/tune.sqlite --format csv --columns tokens,outcome,waiver");
+  EXPECT_EQ(report.out, "tokens,outcome,waiver\r\n2,waived,W-2\r\n,,\r\n") << report.err;
+}
+
+TEST_F(ChoiceTest, OneConfigurationForAllRoutingsSaysWhatItLoses) {
+  const Outcome checked = moegate(check("--variant routed --axis routing=uniform,zipf:1.2"));
+  EXPECT_EQ(checked.exit, 10) << checked.out << checked.err;
+  EXPECT_NE(checked.out.find("best of the mean: waited/tokens=2 routed: COST=5, uniform: 6"),
+            std::string::npos)
+      << checked.out;
+  const Outcome report =
+      moegate("report regret --db out/tune.sqlite --format csv --columns routing,best,mean,Regret");
+  EXPECT_EQ(report.out.find("routing,best,mean,Regret\r\nuniform,COST=3,COST=5,0.0 %\r\n"), 0u)
+      << report.out << report.err;
+  EXPECT_NE(report.out.find("\r\nzipf:1.2,COST=9,COST=5,"), std::string::npos) << report.out;
+  EXPECT_NE(report.out.find(", over 5 %: 1 of 2"), std::string::npos) << report.out;
 }
 
 TEST_F(ChoiceTest, FewerTokensThatTakeLongerAreACliff) {
