@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/kernel/choice.h"
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
+
+#include "harness/base/error.h"
 
 namespace moegate {
 namespace {
@@ -29,6 +32,39 @@ void register_chooser(Chooser chooser) {
 
 const std::vector<Chooser>& all_choosers() {
   return choosers();
+}
+
+std::string shipped_block(const Case& c, const std::vector<std::string>& ops,
+                          const DeviceFacts& device) {
+  std::string block, whose;
+  for (const Chooser& chooser : choosers()) {
+    const bool asked = chooser.elsewhere && chooser.backend == device.backend;
+    if (!asked || std::ranges::count(ops, chooser.op) == 0) continue;
+    Case its = c;
+    its.op = chooser.op;
+    const std::string who = chooser.variant + " of " + chooser.op;
+    std::string one;
+    try {
+      one = chooser.choose(its, device).runs.params.at("block");
+    } catch (const Error& e) {
+      usage_error("{}: block = shipped, but {} cannot be asked; give a number: {}", c.key(), who,
+                  e.what());
+    }
+    if (!block.empty() && one != block) {
+      usage_error(
+          "{}: block = shipped, but {} ships {} and {} {}; a case has one block: give a number",
+          c.key(), whose, block, who, one);
+    }
+    block = one;
+    whose = who;
+  }
+  if (block.empty()) {
+    usage_error(
+        "{}: block = shipped, but no variant of --module chooses a configuration of {}; give a "
+        "number, or a file that states choose=",
+        c.key(), c.op);
+  }
+  return block;
 }
 
 const Variant* configured_variant(const std::string& op, Backend backend, const std::string& name) {

@@ -53,6 +53,14 @@ struct Chooser {
 void register_chooser(Chooser chooser);
 const std::vector<Chooser>& all_choosers();
 
+/// What a parameter `block` may say instead of a number: the rows of a block (BLOCK_SIZE_M) of the
+/// configuration that a variant of --module chooses.
+constexpr const char* kShippedBlock = "shipped";
+/// These rows, as all variants choose that are of operators `ops`: those of a layer share its
+/// aligned rows. Throws Error(usage) where none chooses, one cannot, or two choose otherwise.
+std::string shipped_block(const Case& c, const std::vector<std::string>& ops,
+                          const DeviceFacts& device);
+
 /// The variant that runs a configuration which was not registered, "NAME/KEY=VALUE". Null where
 /// NAME has none.
 const Variant* configured_variant(const std::string& op, Backend backend, const std::string& name);

@@ -14,6 +14,7 @@
 #include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/subprocess.h"
+#include "harness/base/text.h"
 #include "harness/kernel/choice.h"
 #include "harness/kernel/object_code.h"
 #include "harness/plugin/loaded_files.h"
@@ -245,23 +246,37 @@ Variant variant_of(const json& stated) {
   return variant;
 }
 
+/// Of a variant of a file. Where the case leaves its block of rows to the configuration, that is a
+/// parameter of the case, too.
+Configuration configuration_of(const std::string& variant, const std::string& text, const Case& c) {
+  constexpr std::string_view kRows = "BLOCK_SIZE_M=";
+  Configuration made{variant + "/" + text, {}};
+  const auto block = c.params.find("block");
+  if (block == c.params.end() || block->second != kShippedBlock) return made;
+  for (const std::string& part : split_list(text)) {
+    if (part.starts_with(kRows)) made.params["block"] = part.substr(kRows.size());
+  }
+  if (made.params.empty()) {
+    usage_error("variant {}: block = shipped, but its configuration {} has no BLOCK_SIZE_M",
+                variant, text);
+  }
+  return made;
+}
+
 /// What a variant of a file that chooses can be asked.
 Chooser chooser_of(int64_t number, const Variant& variant) {
   Chooser chooser{
       .op = variant.op, .variant = variant.name, .backend = variant.backend, .elsewhere = true};
-  const auto configuration = [name = variant.name](const std::string& text) {
-    return Configuration{name + "/" + text, {}};
-  };
-  chooser.choose = [ask = asking(number, "choose"), configuration](const Case& c,
-                                                                   const DeviceFacts& device) {
+  chooser.choose = [ask = asking(number, "choose"), name = variant.name](
+                       const Case& c, const DeviceFacts& device) {
     const json said = ask(c, device);
-    return Choice{configuration(said.at("config")), said.at("source"), said.at("entry"),
+    return Choice{configuration_of(name, said.at("config"), c), said.at("source"), said.at("entry"),
                   said.at("path"), said.at("stale")};
   };
-  chooser.candidates = [ask = asking(number, "candidates"), configuration](
+  chooser.candidates = [ask = asking(number, "candidates"), name = variant.name](
                            const Case& c, const DeviceFacts& device) {
     std::vector<Configuration> all;
-    for (const json& text : ask(c, device)) all.push_back(configuration(text));
+    for (const json& text : ask(c, device)) all.push_back(configuration_of(name, text, c));
     return all;
   };
   chooser.configured = [number](const std::string& text) {

@@ -50,7 +50,8 @@ const Op<FusedMoe> op({
                {"inter", "", "I, the layer's inner width (of one rank), a multiple of 128"},
                {"block", "0",
                 "BM of both products: 16, 32, 64, 128; 0: by T, as vLLM's default; tuned: as "
-                "gate-up's tile configuration (suites/tiles)"},
+                "gate-up's tile configuration (suites/tiles); shipped: as a variant of "
+                "--module chooses"},
                {"routing", "uniform", kRoutingHelp}},
     .yardstick = "chain",
     .before = {.cuda = {{"chain_gather"}}},

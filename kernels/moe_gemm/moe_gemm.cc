@@ -29,7 +29,8 @@ std::vector<Param> params() {
           {"inter", "", "I, the layer's inner width (of one rank)"},
           {"block", "0",
            "BM, rows that an expert's are padded to; 0: by T, as vLLM's defaults; tuned: as the "
-           "shape's tile configuration (suites/tiles)"},
+           "shape's tile configuration (suites/tiles); shipped: as a variant of "
+           "--module chooses"},
           {"dtype", "fp8", "of x and weights: fp8 (with scale factors per 128) or bf16"},
           {"routing", "uniform", kRoutingHelp}};
 }

@@ -108,6 +108,37 @@ def none(p):
     wait(p, 1)
 )";
 
+// Both grouped GEMMs, with the rows of a block from their configuration; p.config says the same.
+constexpr const char* kBlocks = R"(
+import moegate
+import numpy as np
+
+DOWN = 32
+
+
+def launch(p):
+    rows = p.config["BLOCK_SIZE_M"]
+    x, weights = moegate.decode(p.x, "bf16"), moegate.decode(p.weights, "bf16")
+    down = hasattr(p, "routing_weights")
+    assert p.block == rows
+    for i in range(p.num_tokens_post_padded[0] // rows):
+        for r in p.sorted_token_ids[i * rows : (i + 1) * rows]:
+            if r < len(p.out):
+                product = weights[p.expert_ids[i]] @ x[r if down else r // p.topk]
+                product *= p.routing_weights[r] if down else 1
+                p.out[r] = moegate.encode(product, "bf16")
+
+
+def variant(op, shipped):
+    knobs = {"BLOCK_SIZE_M": [16, 32]}
+    choose = lambda case, device: {"BLOCK_SIZE_M": shipped()}
+    moegate.variant(op, "engine", backend="host", knobs=knobs, choose=choose)(launch)
+
+
+variant("moe_gate_up", lambda: 32)
+variant("moe_down", lambda: DOWN)
+)";
+
 class ChoiceTest : public PythonTest {
  protected:
   ChoiceTest() {
@@ -269,6 +300,49 @@ TEST_F(ChoiceTest, TunedIsCheckedWithoutAModule) {
   EXPECT_EQ(checked.exit, 0) << checked.out << checked.err;
   EXPECT_EQ(query("out/tune.sqlite", "SELECT count(*) FROM verdict WHERE against = 'regret'"), "1")
       << "one block for both operators: one choice";
+}
+
+TEST_F(ChoiceTest, ACaseTakesTheBlockThatAVariantShips) {
+  write("blocks.py", kBlocks);
+  write("layer.suite",
+        "tokens = 9\nexperts = 4\ntopk = 2\nhidden = 32\ninter = 32\ndtype = bf16\n"
+        "block = shipped\n[up]\nop = moe_gate_up\n[down]\nop = moe_down\n");
+  const std::string suite = std::string(" --suite ./layer.suite") + kQuick;
+  const Outcome run =
+      moegate("run --rounds 1 --variant '^(engine|tuned)$' --module blocks.py" + suite);
+  EXPECT_EQ(run.exit, 0) << run.out << run.err;
+  EXPECT_EQ(query("results.sqlite",
+                  "SELECT count(*) FROM result JOIN bench_case USING (case_id) "
+                  "WHERE key LIKE '%block=shipped%' AND "
+                  "(path LIKE '%BLOCK_SIZE_M=32' OR path LIKE '%block=32%')"),
+            "4")
+      << query("results.sqlite", "SELECT group_concat(path) FROM result");
+
+  const Outcome checked =
+      moegate("tune --check --rounds 4 --margin 900% --module blocks.py" + suite);
+  EXPECT_EQ(checked.exit, 0) << checked.out << checked.err;
+  EXPECT_EQ(query("out/tune.sqlite", "SELECT count(*) FROM verdict WHERE against = 'regret'"), "1")
+      << "one block for both operators: one choice";
+  EXPECT_EQ(query("out/tune.sqlite",
+                  "SELECT group_concat(name) FROM (SELECT DISTINCT json_extract(params, '$.block') "
+                  "|| ' ' || variant AS name FROM result JOIN bench_case USING (case_id) ORDER BY "
+                  "name)"),
+            "16 engine/BLOCK_SIZE_M=16,shipped engine");
+
+  shell("sed 's/DOWN = 32/DOWN = 16/' blocks.py >apart.py");
+  const Outcome apart = moegate("run --module apart.py" + suite);
+  EXPECT_EQ(apart.exit, 2) << apart.out << apart.err;
+  EXPECT_TRUE(says(apart,
+                   "block = shipped, but engine of moe_gate_up ships 32 and engine of "
+                   "moe_down 16"));
+  shell("sed 's/lambda: DOWN/lambda: {}[0]/' blocks.py >raises.py");
+  const Outcome raises = moegate("run --module raises.py" + suite);
+  EXPECT_EQ(raises.exit, 2) << raises.out << raises.err;
+  EXPECT_TRUE(says(raises, "engine of moe_down cannot be asked"));
+  EXPECT_TRUE(says(raises, "KeyError"));
+  const Outcome none = moegate("run" + suite);
+  EXPECT_EQ(none.exit, 2) << none.out << none.err;
+  EXPECT_TRUE(says(none, "no variant of --module chooses a configuration of moe_"));
 }
 
 TEST_F(ChoiceTest, BadInputIsOneLine) {

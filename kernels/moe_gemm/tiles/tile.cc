@@ -250,7 +250,8 @@ TileChoice tile_of(const MoeGemmShape& shape, const std::string& routing,
 }
 
 Case without_tuned_block(Case c) {
-  if (c.get("block") == kTunedBlock) c.params["block"] = "0";
+  const std::string& block = c.get("block");
+  if (block == kTunedBlock || block == kShippedBlock) c.params["block"] = "0";
   return c;
 }
 
@@ -307,6 +308,11 @@ const TunedChoosers tuned_choosers;
 
 void resolve_tuned_block(Case& c, const DeviceFacts& device,
                          MoeGemmShape (*shape_of)(const Case&)) {
+  if (c.get("block") == kShippedBlock) {
+    const bool is_layer = c.op != MoeGateUp::kOp && c.op != MoeDown::kOp;
+    const std::vector<std::string> both = {MoeGateUp::kOp, MoeDown::kOp};
+    c.params["block"] = shipped_block(c, is_layer ? std::vector{c.op} : both, device);
+  }
   if (c.get("block") != kTunedBlock) return;
   const MoeGemmShape shape = shape_of(without_tuned_block(c));
   c.params["block"] = std::to_string(best_tile(shape, c.get("routing"), device).config.block);

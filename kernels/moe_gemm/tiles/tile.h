@@ -136,8 +136,8 @@ TileChoice usual_tile(const std::string& kernel, const MoeGemmShape& shape,
 /// not take the shape.
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device);
 
-/// An operator's parameter block = tuned. As OpSpec::resolve: in its place the block of best_tile()
-/// for the shape that `shape_of` reads from a case with any other.
+/// An operator's parameter block = tuned or shipped. As OpSpec::resolve: in its place the block of
+/// best_tile() for the shape that `shape_of` reads from a case with any other, or shipped_block().
 void resolve_tuned_block(Case& c, const DeviceFacts& device, MoeGemmShape (*shape_of)(const Case&));
 /// The case with block = 0 in its place, for what must read it where no device is known.
 Case without_tuned_block(Case c);
