@@ -169,7 +169,9 @@ void Recording::begin(int64_t resume) {
   if (resume > 0 && lanes_.several()) settle_as_stored();
   // In the process that planned, the kernels of a graph follow each other faster than ever after
   // (README.md): it measures nothing.
-  if (options_.worker.task == Task::measure) lanes_.retire();
+  // Nor does it compile: what it loaded, its first launches would not load again.
+  if (options_.worker.task == Task::measure || options_.worker.task == Task::compile)
+    lanes_.retire();
 }
 
 /// What is finished goes on where it was begun.
@@ -184,7 +186,10 @@ void Recording::settle_as_stored() {
 }
 
 void Recording::round(int round, const std::optional<std::set<RowName>>& only, Progress& progress) {
-  std::vector<PlannedCase> cases = in_order(plan_.cases, options_.order_seed, round);
+  // A sweep is in the order of its plan.
+  std::vector<PlannedCase> cases = options_.worker.task == Task::compile
+                                       ? plan_.cases
+                                       : in_order(plan_.cases, options_.order_seed, round);
   if (only) {
     std::erase_if(cases, [&](const PlannedCase& planned) {
       const std::string key = planned.spec.key();

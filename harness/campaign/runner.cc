@@ -12,6 +12,7 @@
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "harness/judge/doubts.h"
+#include "harness/worker/jit_caches.h"
 #include "harness/worker/protocol.h"
 
 namespace moegate {
@@ -254,6 +255,80 @@ Tally check_suites(const RunOptions& options, WorkerSource& source) {
   sort_failures(tally);
   tally.interrupted = InterruptGuard::interrupted();
   return tally;
+}
+
+namespace {
+
+/// A folder that goes with it, and so does the one above where nothing else is in it.
+struct Removed {
+  const std::filesystem::path folder;
+  ~Removed() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+    std::filesystem::remove(folder.parent_path(), ignored);
+  }
+};
+
+/// Leaves only variants that are compiled at their launch, and orders the cases by their tokens.
+void plan_sweep(Plan& plan) {
+  std::set<std::pair<std::string, std::string>> compiled;
+  for (const VariantDescription& v : plan.hello.variants) {
+    if (v.language == "Python") compiled.insert({v.op, v.name});
+  }
+  for (PlannedCase& c : plan.cases) {
+    std::erase_if(c.variants, [&](const std::string& name) {
+      return !compiled.contains({c.spec.op, name.substr(0, name.find('/'))});
+    });
+  }
+  std::erase_if(plan.cases, [](const PlannedCase& c) { return c.variants.empty(); });
+  if (plan.cases.empty()) {
+    usage_error(
+        "profile compile: no variant here is compiled at its launch; give --module FILE.py");
+  }
+  const auto tokens = [](const PlannedCase& c) {
+    const auto at = c.spec.params.find("tokens");
+    return at == c.spec.params.end() ? 0 : parse_number<int>(at->second).value_or(0);
+  };
+  std::ranges::stable_sort(plan.cases, {}, tokens);
+}
+
+}  // namespace
+
+Tally sweep_first_launches(RunOptions options, const std::filesystem::path& caches,
+                           WorkerSource& source) {
+  const InterruptGuard guard;
+  const Removed removed{caches};
+  options.worker.task = Task::compile;
+  options.worker.variables.merge(jit_caches(caches));
+  Prepared prepared = prepare(options, source);
+  if (prepared.lanes.several()) {
+    usage_error("--device {}: a sweep is one process after the other; give one device",
+                options.worker.device);
+  }
+  plan_sweep(prepared.plan);
+  std::map<std::pair<std::string, std::string>, std::set<RowName>> sweeps;
+  for (const PlannedCase& c : prepared.plan.cases) {
+    for (const std::string& variant : c.variants) {
+      sweeps[{c.spec.suite, variant}].insert({c.spec.key(), variant});
+    }
+  }
+  Store store = Store::open(options.db, Store::Mode::write);
+  if (!store.takes("compile")) {
+    usage_error("--db {}: an earlier program made it, and it takes no sweeps; choose another",
+                options.db);
+  }
+  Recording recording(store, std::move(prepared));
+  recording.begin(0);
+  Progress progress(recording.plan().rows().size());
+  int round = 0;
+  for (const auto& [name, rows] : sweeps) {
+    if (InterruptGuard::interrupted()) break;
+    std::filesystem::remove_all(caches);
+    jit_caches(caches);
+    recording.round(round++, rows, progress);
+  }
+  recording.finish(InterruptGuard::interrupted());
+  return recording.tally();
 }
 
 Tally run_suites(const RunOptions& options, int64_t resume, WorkerSource& source,

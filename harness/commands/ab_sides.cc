@@ -19,6 +19,7 @@
 #include "harness/commands/project.h"
 #include "harness/plugin/plugin.h"
 #include "harness/values/environment_facts.h"
+#include "harness/worker/jit_caches.h"
 
 namespace moegate {
 namespace {
@@ -28,11 +29,6 @@ namespace fs = std::filesystem;
 /// They lead any interpreter to the packages of one.
 constexpr auto kOfOneInterpreter =
     std::to_array<const char*>({"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX"});
-
-/// Where compilers of kernels keep what they made.
-constexpr auto kJitCaches = std::to_array<const char*>(
-    {"TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "CUDA_CACHE_PATH", "DG_JIT_CACHE_DIR",
-     "SGLANG_DG_CACHE_DIR", "FLASHINFER_WORKSPACE_BASE", "AITER_JIT_DIR"});
 
 bool is_variable(const std::string& key) {
   static const Pattern variable = compile_pattern("", "[A-Z_][A-Z0-9_]*");
@@ -133,11 +129,7 @@ std::string use_environment(const char* name, AbSide& side, const fs::path& out,
     side.variables.try_emplace("LD_LIBRARY_PATH", library_path(known.libraries));
   key += known.key;
   constexpr size_t kDigits = 16;
-  const fs::path caches = fs::absolute(out / "jit" / sha256(key).substr(0, kDigits));
-  for (const char* variable : kJitCaches) {
-    const auto [at, is_ours] = side.variables.try_emplace(variable, caches / variable);
-    if (is_ours) fs::create_directories(at->second);
-  }
+  side.variables.merge(jit_caches(out / "jit" / sha256(key).substr(0, kDigits)));
   say("{}: {}\n", name, known.name);
   return key;
 }

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// moegate profile: what a launch does, by hardware counters, sampled stalls or the energy counter.
+// moegate profile: what a launch does, by hardware counters, sampled stalls or the energy counter;
+// what first launches cost.
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
 #include <sstream>
 
 #include "harness/base/files.h"
@@ -18,7 +23,7 @@ namespace {
 
 struct ProfileCommand {
   RunOptions run;
-  std::string what = "counters";  // counters, stalls, energy
+  std::string what = "counters";  // counters, stalls, energy, compile
   std::string under;              // ncu, nsys: print how the rows are recorded by that
   Format format = Format::text;
 };
@@ -57,17 +62,18 @@ std::optional<ProfileCommand> read_profile(const Args& args) {
   std::set<std::string> given;
   if (!parse("profile", flags, args, {{"WHAT", po::value(&what)}}, &given)) return std::nullopt;
   if (!what.empty()) command.what = what;
-  if (command.what != "counters" && command.what != "stalls" && command.what != "energy") {
-    usage_error("profile '{}': use counters, stalls or energy", what);
-  }
+  static const std::map<std::string, Task> kTasks = {{"counters", Task::counters},
+                                                     {"stalls", Task::stalls},
+                                                     {"energy", Task::energy},
+                                                     {"compile", Task::compile}};
+  const Task* task = find_or_null(kTasks, command.what);
+  if (!task) usage_error("profile '{}': use counters, stalls, energy or compile", what);
   require_suite(run);
   if (command.what != "counters" || !command.under.empty()) {
     refuse_flags(given, {"metrics", "per-kernel"},
                  "belongs to `moegate profile counters`; leave it out");
   }
-  run.worker.task = command.what == "stalls"   ? Task::stalls
-                    : command.what == "energy" ? Task::energy
-                                               : Task::counters;
+  run.worker.task = *task;
   run.rounds = 1;
   run.command = command_line("profile", args);
   return command;
@@ -85,7 +91,12 @@ int cmd_profile(const Args& args) {
                compute ? ncu_command(run, Cache::cold, "moegate") : nsys_command(run, "moegate"));
     return 0;
   }
-  const Tally tally = run_suites(run, 0, worker_processes());
+  const std::filesystem::path beside = std::filesystem::path(run.db).parent_path();
+  const Tally tally =
+      run.worker.task == Task::compile
+          ? sweep_first_launches(run, beside / "jit" / fmt::format("sweep-{}", getpid()),
+                                 worker_processes())
+          : run_suites(run, 0, worker_processes());
   Store store = Store::open(run.db, Store::Mode::read);
   const auto sql = find_report(name_of(run.worker.task));
   fmt::print("{}", render(run_report(store, sql, {tally.run}), command->format));

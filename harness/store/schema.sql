@@ -58,7 +58,7 @@ CREATE TABLE run (
   uuid      TEXT NOT NULL DEFAULT '',
   campaign  TEXT NOT NULL DEFAULT '',    -- The uuid of what it is one run of; its own where it stands alone.
   task      TEXT NOT NULL DEFAULT 'measure'  -- Only what was measured is judged; the others are a profiler's.
-            CHECK (task IN ('measure', 'counters', 'stalls', 'energy')),
+            CHECK (task IN ('measure', 'compile', 'counters', 'stalls', 'energy')),
   shard     INTEGER NOT NULL DEFAULT 0   -- Its number in the campaign, from 1; 0: the run is all there is of it.
 ) STRICT;
 CREATE UNIQUE INDEX run_uuid ON run (uuid);

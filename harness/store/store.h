@@ -70,9 +70,11 @@ class Store {
   /// By key, the number of the GPU that measured a case, in a run on several.
   std::map<std::string, int> gpus_of_cases(int64_t run);
 
-  /// "latest" (of this task the newest run by its start that runs no more, interrupted ones too,
-  /// but no side of an A/B and no repeat of a row), a number, or a label (its newest run). Throws
-  /// Error(usage) naming what there is.
+  /// Whether runs of this task can be added: a store made before the task cannot have them.
+  bool takes(const std::string& task);
+  /// "latest" (of this task, or of one of several, "measure compile", the newest run by its start
+  /// that runs no more, interrupted ones too, but no side of an A/B and no repeat of a row), a
+  /// number, or a label (its newest run). Throws Error(usage) naming what there is.
   int64_t find_run(const std::string& which, const std::string& task = "measure");
   /// The same for --resume, whose latest is the newest run that is not complete. Throws
   /// Error(usage) for a complete run and for a side of an A/B, which cannot be resumed.

@@ -53,17 +53,24 @@ int64_t Store::find_resumable(const std::string& which) {
   return id;
 }
 
+bool Store::takes(const std::string& task) {
+  return db_.integer("SELECT instr(sql, ?1) FROM sqlite_schema WHERE name = 'run'",
+                     "'" + task + "'") > 0;
+}
+
 int64_t Store::find_run(const std::string& which, const std::string& task) {
   if (which == "latest") {
     const int64_t newest =
-        db_.integer(fmt::format("SELECT run_id FROM run WHERE status <> 'running' AND task = ?1 "
+        db_.integer(fmt::format("SELECT run_id FROM run WHERE status <> 'running' AND "
+                                "instr(' ' || ?1 || ' ', ' ' || task || ' ') > 0 "
                                 "AND {} ORDER BY started DESC, run_id DESC LIMIT 1",
                                 kOfItsOwn),
                     task);
     if (newest != 0) return newest;
-    usage_error("{}: no finished run {}; its runs: {}", db_.path(),
-                task == "measure" ? "that measures latency" : "of `moegate profile` with " + task,
-                list_runs(db_));
+    usage_error(
+        "{}: no finished run {}; its runs: {}", db_.path(),
+        task.starts_with("measure") ? "that measures latency" : "of `moegate profile` with " + task,
+        list_runs(db_));
   }
   // A number is an id; a label may be a number too, so an id that does not exist is tried as one.
   const int64_t found = db_.integer(

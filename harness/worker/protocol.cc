@@ -64,11 +64,11 @@ std::string kind_of(const nlohmann::json& message) {
 }
 
 std::vector<std::string> own_features() {
-  return {feature::kCheck,         feature::kLike,        feature::kThrottle,
-          feature::kLoaded,        feature::kEnvironment, feature::kCanary,
-          name_of(Task::controls), feature::kKernels,     name_of(Task::profile),
-          name_of(Task::counters), name_of(Task::stalls), name_of(Task::energy),
-          feature::kLaunched};
+  return {feature::kCheck,         feature::kLike,          feature::kThrottle,
+          feature::kLoaded,        feature::kEnvironment,   feature::kCanary,
+          name_of(Task::controls), feature::kKernels,       name_of(Task::profile),
+          name_of(Task::compile),  name_of(Task::counters), name_of(Task::stalls),
+          name_of(Task::energy),   feature::kLaunched};
 }
 
 void check_wire(int theirs, const std::string& who) {

@@ -52,7 +52,8 @@ class Server {
     leave_out_tiles();
     const int ordinal = cuda_ordinal(options_.device);
     const bool wants_cuda = ordinal >= 0 && !cuda_devices(nullptr).empty();
-    const bool times = options_.task == Task::measure;
+    // CUPTI counts modules, too.
+    const bool times = options_.task == Task::measure || options_.task == Task::compile;
     // CUPTI wants to be there before the context is.
     std::string cupti_fault = "not asked for";
     if (wants_cuda && times && options_.timer != "event") cupti_fault = prepare_cupti(ordinal);
@@ -194,7 +195,8 @@ class Server {
     } else if (result.status == Status::ok && options_.task == Task::controls) {
       bench_->control(result);
     }
-    const bool only_verified = options_.task == Task::verify || options_.task == Task::controls;
+    const bool only_verified = options_.task == Task::verify || options_.task == Task::controls ||
+                               options_.task == Task::compile;
     if (result.status == Status::ok && only_verified) bench_->check_unseen(variant, result);
     if (result.measured() && request.invariance > 0) {
       std::ranges::move(ask_batch_invariance(variant, c, request.invariance, registry_, *device_),

@@ -13,6 +13,7 @@
 #include "harness/device/scribble.h"
 #include "harness/kernel/controls.h"
 #include "harness/kernel/object_code.h"
+#include "harness/worker/jit_caches.h"
 #include "harness/worker/measure.h"
 
 namespace moegate {
@@ -100,6 +101,7 @@ void Bench::launch_behind(uint8_t poison, const Variant& variant, Problem& probl
 }
 
 void Bench::launch_first(const Variant& variant, Problem& problem, Result& result) {
+  static const bool has_cache = !are_jit_caches_empty();  // not what this process puts there
   problem.poison();
   device_.synchronize();
   const auto before = loaded_modules();
@@ -107,6 +109,7 @@ void Bench::launch_first(const Variant& variant, Problem& problem, Result& resul
   variant.launch(problem, {device_.stream(), device_.facts()});
   device_.synchronize();
   result.metrics.push_back({kFirstCallMetric, "s", steady_seconds() - start});
+  result.metrics.push_back({kJitCacheMetric, "", has_cache ? 1.0 : 0.0});
   const auto after = loaded_modules();
   if (!before || !after) return;
   const auto modules = static_cast<double>(after->count - before->count);

@@ -31,12 +31,12 @@ namespace moegate {
 /// one was linked without kernels (moegate-judge). Throws Error(usage) where there is none.
 std::string own_program();
 
-/// What a worker does with a variant once it is verified. The last three are profilers', of which a
-/// process has one, and none beside a timer of CUPTI's.
-enum class Task { verify, measure, profile, controls, counters, stalls, energy };
+/// What a worker does with a variant once it is verified; compile: nothing more. The last three are
+/// profilers', of which a process has one, and none beside a timer of CUPTI's.
+enum class Task { verify, measure, profile, controls, compile, counters, stalls, energy };
 template <>
-inline constexpr std::array kNames<Task> = {"verify",   "measure", "profile", "controls",
-                                            "counters", "stalls",  "energy"};
+inline constexpr std::array kNames<Task> = {"verify",  "measure",  "profile", "controls",
+                                            "compile", "counters", "stalls",  "energy"};
 
 /// Everything a worker is told once.
 struct WorkerOptions {

@@ -339,6 +339,77 @@ TEST_F(PythonTest, WhatALaunchCompilesIsCounted) {
       "variant,cases,Modules\r\nother,3,\r\nplain,3,\r\n");
 }
 
+// As a server meets them: more and more tokens, in a process of the variant's own, which finds
+// nothing that an earlier one compiled.
+TEST_F(PythonTest, ASweepOfFirstLaunchesFindsNoCache) {
+  std::string text = read("operator.py");
+  const std::string other = "def other(p):\n";
+  text.replace(text.find(other), other.size(),
+               "def other(p):\n    import os, time\n"
+               "    made = os.path.join(os.environ.get('TRITON_CACHE_DIR', '.'), str(p.tokens))\n"
+               "    if not os.path.exists(made):\n        time.sleep(0.4)\n"
+               "        open(made, 'w').close()\n");
+  write("operator.py", text);
+  write("sweep.suite", "op = doubled\n[d]\ntokens = 12, 4, 8\n");
+  const std::string sweep =
+      "profile compile --suite ./sweep.suite --module operator.py --device host "
+      "--variant '^(plain|other)$' --db c.sqlite";
+  const std::string of_other =
+      " FROM metric JOIN result USING (result_id) JOIN process USING (process_id) WHERE variant = "
+      "'other' AND name = ";
+  for (const std::string run : {"1", "2"}) {
+    const Outcome swept = moegate(sweep);
+    EXPECT_EQ(swept.exit, 0) << swept.err;
+    EXPECT_NE(swept.out.find("empty"), std::string::npos) << swept.out;
+    EXPECT_EQ(query("c.sqlite", "SELECT count(*) || ' ' || sum(value >= 0.4)" + of_other +
+                                    "'first_call' AND run_id = " + run),
+              "3 3");
+    EXPECT_EQ(query("c.sqlite",
+                    "SELECT group_concat(value)" + of_other + "'jit_cache' AND run_id = " + run),
+              "0.0,0.0,0.0");
+  }
+  EXPECT_EQ(query("c.sqlite",
+                  "SELECT group_concat(tokens) FROM (SELECT variant || "
+                  "json_extract(params, '$.tokens') AS tokens FROM result JOIN "
+                  "bench_case USING (case_id) JOIN process USING (process_id) WHERE "
+                  "run_id = 1 ORDER BY result_id)"),
+            "other4,other8,other12,plain4,plain8,plain12");
+  EXPECT_EQ(query("c.sqlite", "SELECT count(*) FROM process WHERE run_id = 1"), "2");
+  EXPECT_EQ(query("c.sqlite", "SELECT count(*) FROM result WHERE samples > 0"), "0");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "jit"));
+
+  const std::string columns = " --db c.sqlite --format csv --columns variant,cases,Caches";
+  EXPECT_EQ(moegate("report compile" + columns).out,
+            "variant,cases,Caches\r\nother,3,empty\r\nplain,3,empty\r\n");
+  ASSERT_EQ(moegate(std::string("run --suite ./sweep.suite --module operator.py --variant "
+                                "'^(plain|other)$' --rounds 1 --db c.sqlite") +
+                    kQuick)
+                .exit,
+            0);
+  EXPECT_EQ(moegate("report compile" + columns).out,
+            "variant,cases,Caches\r\nother,3,as found\r\nplain,3,as found\r\n");
+  const Outcome none = moegate("profile compile --suite tiny --device host --db c.sqlite");
+  EXPECT_EQ(none.exit, 2) << none.out;
+  EXPECT_TRUE(says(none, "no variant here is compiled at its launch"));
+}
+
+TEST_F(PythonTest, AnEarlierStoreIsReadAndTakesNoSweep) {
+  const std::string rows = std::string(kDoubled) + "--module operator.py --db d.sqlite ";
+  ASSERT_EQ(moegate("run --rounds 1 " + rows + kQuick).exit, 0);
+  write(
+      "earlier.py",
+      "import sqlite3\nstore = sqlite3.connect('d.sqlite')\n"
+      "store.execute('PRAGMA writable_schema = ON')\n"
+      "store.execute('UPDATE sqlite_master SET sql = replace(sql, ?, ?)', (\"'compile', \", ''))\n"
+      "store.commit()\n");
+  const Outcome edited = shell("/usr/bin/python3 -I earlier.py");
+  ASSERT_EQ(edited.exit, 0) << edited.err;
+  EXPECT_EQ(moegate("report latency --db d.sqlite").exit, 0) << "an earlier store is read";
+  const Outcome earlier = moegate("profile compile --device host " + rows);
+  EXPECT_EQ(earlier.exit, 2) << earlier.out;
+  EXPECT_TRUE(says(earlier, "--db d.sqlite: an earlier program made it"));
+}
+
 // Nobody counts modules on a host: the store is told what a GPU would have said.
 TEST_F(PythonTest, ModulesThatASuiteLoadsMayNotBecomeMore) {
   write("sweep.suite", "op = doubled\n[d]\ntokens = 4, 8, 12\n");
