@@ -151,8 +151,9 @@ struct Stages {
   int stage_bytes, count;
   uint8_t* first;
 
-  __device__ Stages(const Shared& shared, uint8_t* behind, uint8_t* end) : first(behind) {
-    stage_bytes = (shared.most_columns * kLineBytes + kWeightBytes + 1023) / 1024 * 1024;
+  /// `columns`: of the widest product, which reads as many rows of x, there or not.
+  __device__ Stages(int columns, uint8_t* behind, uint8_t* end) : first(behind) {
+    stage_bytes = (columns * kLineBytes + kWeightBytes + 1023) / 1024 * 1024;
     count = min(kMostStages, static_cast<int>(end - behind) / stage_bytes);
   }
   /// Rows of x, then weights.
@@ -446,7 +447,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (threadIdx.x < 32) number_tiles(prefill.args.shape.experts, shared);
     __syncthreads();
     uint8_t* const behind = align_shared(reinterpret_cast<uint8_t*>(&shared) + sizeof(Shared));
-    const Stages<W> stages(shared, behind, raw + kSharedBytes);
+    const bool wide = is_wide<W>(prefill.weights);
+    const Stages<W> stages(wide ? kMostRows : shared.most_columns, behind, raw + kSharedBytes);
     if (warpgroup() < kMultipliers / 128) {
       take_registers<kMultiplierRegisters>();
       const Items items(prefill.args.shape, shared);
@@ -456,7 +458,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       if (warpgroup() == 1 && units_of(prefill.args.shape) > stages.count / 2 && item < items.all())
         wait_barrier(&shared.full[stages.count / 2], 0);
       if constexpr (W::kMayBeWide) {
-        if (is_wide<W>(prefill.weights)) {
+        if (wide) {
           multiply_tiles<kMostRows, 2, true, W>(prefill.args, items, item, shared, stages, ring);
           multiply_tiles<kMostRows, 1, true, W>(prefill.args, items, item, shared, stages, ring);
         }
