@@ -218,7 +218,7 @@ void waive(const CheckOptions& options, ChoiceReport& report) {
   GateResult rows;
   const auto fail = [&](size_t cell, const std::string& why, double share) {
     CaseVerdict& v = rows.cases[cell];
-    if (!v.latency) v.latency = Judgement{.outcome = Outcome::regressed};
+    if (!v.latency) v.latency = Judgement{Outcome::regressed};
     v.latency->effect = std::max(v.latency->effect, share);
     find(v, Rule::slower, v.why.empty() ? why : v.why);
   };
