@@ -221,10 +221,13 @@ std::string random_name() {
   return fmt::format("{:016x}", number);
 }
 
-ScratchFolder::ScratchFolder(const std::string& what) {
-  std::string name = (fs::temp_directory_path() / ("moegate-" + what + "-XXXXXX")).string();
+ScratchFolder::ScratchFolder(const std::string& what)
+    : ScratchFolder(what, fs::temp_directory_path()) {}
+
+ScratchFolder::ScratchFolder(const std::string& what, const fs::path& in) {
+  std::string name = (in / ("moegate-" + what + "-XXXXXX")).string();
   if (::mkdtemp(name.data()) == nullptr)
-    give_up(Exit::environment, "{}: cannot be made; set TMPDIR", name);
+    give_up(Exit::environment, "{}: cannot be made; make its folder writable, or set TMPDIR", name);
   path_ = name;
 }
 

@@ -51,10 +51,13 @@ class ScratchFolder {
  public:
   /// `what`: a part of its name. Throws Error(environment) where it cannot be made.
   explicit ScratchFolder(const std::string& what);
+  /// In a folder other than that for temporary files, which has to be there.
+  ScratchFolder(const std::string& what, const std::filesystem::path& in);
   ~ScratchFolder();
   ScratchFolder(ScratchFolder&&) = delete;
   /// Makes a file in it. Returns its path. Throws Error(usage) where that cannot be written.
   std::string add(const std::string& name, std::string_view content) const;
+  const std::filesystem::path& path() const { return path_; }
 
  private:
   std::filesystem::path path_;

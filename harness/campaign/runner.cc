@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <tuple>
 
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
+#include "harness/base/files.h"
 #include "harness/base/notes.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
@@ -259,16 +261,6 @@ Tally check_suites(const RunOptions& options, WorkerSource& source) {
 
 namespace {
 
-/// A folder that goes with it, and so does the one above where nothing else is in it.
-struct Removed {
-  const std::filesystem::path folder;
-  ~Removed() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder, ignored);
-    std::filesystem::remove(folder.parent_path(), ignored);
-  }
-};
-
 /// Leaves only variants that are compiled at their launch, and orders the cases by their tokens.
 void plan_sweep(Plan& plan) {
   std::set<std::pair<std::string, std::string>> compiled;
@@ -294,12 +286,13 @@ void plan_sweep(Plan& plan) {
 
 }  // namespace
 
-Tally sweep_first_launches(RunOptions options, const std::filesystem::path& caches,
-                           WorkerSource& source) {
+Tally sweep_first_launches(RunOptions options, WorkerSource& source) {
   const InterruptGuard guard;
-  const Removed removed{caches};
+  const auto beside = std::filesystem::absolute(options.db).parent_path();
+  std::filesystem::create_directories(beside);
+  const ScratchFolder caches("sweep", beside);
   options.worker.task = Task::compile;
-  options.worker.variables.merge(jit_caches(caches));
+  options.worker.variables.merge(jit_caches(caches.path()));
   Prepared prepared = prepare(options, source);
   if (prepared.lanes.several()) {
     usage_error("--device {}: a sweep is one process after the other; give one device",
@@ -323,8 +316,8 @@ Tally sweep_first_launches(RunOptions options, const std::filesystem::path& cach
   int round = 0;
   for (const auto& [name, rows] : sweeps) {
     if (InterruptGuard::interrupted()) break;
-    std::filesystem::remove_all(caches);
-    jit_caches(caches);
+    std::filesystem::remove_all(caches.path());
+    jit_caches(caches.path());
     recording.round(round++, rows, progress);
   }
   recording.finish(InterruptGuard::interrupted());

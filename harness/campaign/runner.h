@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -47,9 +46,8 @@ Tally run_suites(const RunOptions& options, int64_t resume, WorkerSource& source
 
 /// Verifies, as a server would meet them, in a process for each suite and variant, with rising
 /// numbers of tokens, and stores what first launches cost (Task::compile). Every process finds the
-/// compilers' caches empty: they lie below `caches`, which is removed.
-Tally sweep_first_launches(RunOptions options, const std::filesystem::path& caches,
-                           WorkerSource& source);
+/// compilers' caches empty: they lie in a scratch folder beside the store.
+Tally sweep_first_launches(RunOptions options, WorkerSource& source);
 
 /// Replaces the kernels from elsewhere that a stored run names by those that a user names: they are
 /// code, and a store may be anybody's. Throws Error(usage) unless there are as many.

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate profile: what a launch does, by hardware counters, sampled stalls or the energy counter;
 // what first launches cost.
-#include <unistd.h>
-
-#include <filesystem>
 #include <map>
 #include <sstream>
 
@@ -91,12 +88,9 @@ int cmd_profile(const Args& args) {
                compute ? ncu_command(run, Cache::cold, "moegate") : nsys_command(run, "moegate"));
     return 0;
   }
-  const std::filesystem::path beside = std::filesystem::path(run.db).parent_path();
-  const Tally tally =
-      run.worker.task == Task::compile
-          ? sweep_first_launches(run, beside / "jit" / fmt::format("sweep-{}", getpid()),
-                                 worker_processes())
-          : run_suites(run, 0, worker_processes());
+  const Tally tally = run.worker.task == Task::compile
+                          ? sweep_first_launches(run, worker_processes())
+                          : run_suites(run, 0, worker_processes());
   Store store = Store::open(run.db, Store::Mode::read);
   const auto sql = find_report(name_of(run.worker.task));
   fmt::print("{}", render(run_report(store, sql, {tally.run}), command->format));

@@ -328,6 +328,9 @@ TEST_F(PythonTest, ASweepOfFirstLaunchesFindsNoCache) {
   EXPECT_EQ(query("c.sqlite", "SELECT count(*) FROM process WHERE run_id = 1"), "2");
   EXPECT_EQ(query("c.sqlite", "SELECT count(*) FROM result WHERE samples > 0"), "0");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "jit"));
+  for (const auto& left : std::filesystem::directory_iterator(folder_)) {
+    EXPECT_EQ(left.path().filename().string().find("sweep-"), std::string::npos) << left.path();
+  }
 
   const std::string columns = " --db c.sqlite --format csv --columns variant,cases,Caches";
   EXPECT_EQ(moegate("report compile" + columns).out,
