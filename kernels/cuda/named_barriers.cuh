@@ -8,10 +8,10 @@ namespace moegate::cuda {
 
 enum NamedBarrier : int {
   kBlockBarrier = 0,     // __syncthreads()
-  kStagingBarrier = 1,   // who stages output together: all of them, or warpgroup w at 1 + w, w < 2
-  kTurnBarrier = 3,      // turns.cuh: warpgroup w waits for its turn at 3 + w, w < 2
-  kConsumerBarrier = 5,  // all who multiply, between two stages of a layer (one_launch)
-  // 6 to 15 are free.
+  kStagingBarrier = 1,   // who stages output together: all of them, or warpgroup w at 1 + w, w < 4
+  kTurnBarrier = 5,      // turns.cuh: warpgroup w waits for its turn at 5 + w, w < 2
+  kConsumerBarrier = 7,  // all who multiply, between two stages of a layer (one_launch)
+  // 8 to 15 are free.
 };
 
 /// Waits until kThreads threads, this one included, have come to barrier `id` by either function.

@@ -27,20 +27,12 @@ MOEGATE_HD inline int out_pitch(const W4Shape& shape, int panels) {
   return panels * panel_columns(shape) + 8;
 }
 
-/// What a lane has of a panel's unit in shared memory, as operands a of its four 16 of K.
-template <bool kWide, class W>
-__device__ void decode_unit(const uint8_t* unit, uint32_t (&a)[4][4]) {
+/// What a lane has of a panel's unit in shared memory.
+template <class W>
+__device__ Unit<W> unit_in_shared(const uint8_t* unit) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const uint4 codes = *reinterpret_cast<const uint4*>(unit + lane * 16);
-  const uint32_t words[] = {codes.x, codes.y, codes.z, codes.w};
-  const auto kept = reinterpret_cast<const typename W::Scales*>(unit + kUnitCodes)[lane / 4];
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    uint32_t scales[2];
-    W::template scales_of<kWide>(kept, half, scales);
-    W::template decode<kWide>(words[2 * half], scales, a[2 * half]);
-    W::template decode<kWide>(words[2 * half + 1], scales, a[2 * half + 1]);
-  }
+  return {*reinterpret_cast<const uint4*>(unit + lane * 16),
+          reinterpret_cast<const typename W::Scales*>(unit + kUnitCodes)[lane / 4]};
 }
 
 /// The sums of a panel, rows g and g + 8 of it (low, high) of a token, as outputs [token, column]
