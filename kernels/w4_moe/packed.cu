@@ -98,16 +98,16 @@ __global__ void pack_kernel(W4Args args, uint8_t* to, int64_t words, int group, 
   of_unit[kWords + in_unit] = scale_word(W{}, args, expert, panel, unit * kUnitK, in_unit, is_wide);
 }
 
-std::string layout_name(int group) {
-  return fmt::format("w4 fragments of {}", group);
+std::string layout_name(const char* name, int group) {
+  return fmt::format("{} fragments of {}", name, group);
 }
 
 }  // namespace
 
-void pack_weights(W4Moe& problem, const Launch& where, int group) {
-  const W4Args args = problem.args();
+void pack_weights(Problem& problem, const W4Args& args, const Launch& where, int group,
+                  const char* name) {
   const int64_t bytes = units_bytes(args.shape, group);
-  problem.packed(layout_name(group), static_cast<size_t>(bytes) + 16, [&](Tensor& to) {
+  problem.packed(layout_name(name, group), static_cast<size_t>(bytes) + 16, [&](Tensor& to) {
     constexpr int kThreads = 256;
     auto* const units = to.data<uint8_t>();
     check_cuda(cudaMemsetAsync(units + bytes, 0, 16, stream_of(where)), "clearing a flag");
@@ -121,9 +121,9 @@ void pack_weights(W4Moe& problem, const Launch& where, int group) {
   });
 }
 
-PackedWeights packed_weights(W4Moe& problem, int group) {
-  const auto* units = problem.packed(layout_name(group)).data<uint8_t>();
-  return {units, reinterpret_cast<const uint32_t*>(units + units_bytes(problem.shape, group))};
+PackedWeights packed_weights(Problem& problem, const W4Shape& shape, int group, const char* name) {
+  const auto* units = problem.packed(layout_name(name, group)).data<uint8_t>();
+  return {units, reinterpret_cast<const uint32_t*>(units + units_bytes(shape, group))};
 }
 
 }  // namespace moegate::w4_moe

@@ -59,22 +59,41 @@ struct PackedWeights {
   const uint32_t* is_wide;  // [1]: 1: a scale is 2^2 or more
 };
 
-/// Packs all weights, for prepare(): expert by expert, group by group of so many panels, the units
-/// of a group's panels side by side.
-void pack_weights(W4Moe& problem, const Launch& where, int group = 1);
-PackedWeights packed_weights(W4Moe& problem, int group = 1);
+/// A product's launch as a function, for layers, too.
+struct PackedKernel {
+  const char *name, *help;
+  W4Scaling scaling;  // of int4
+  int group;          // of panels
+  void (*launch)(const W4Args&, const PackedWeights&, const Launch&);
+  std::string (*unsupported)(const W4Shape&, const DeviceFacts&);
+};
+extern const PackedKernel kTileMma, kStreamRows, kStreamMma, kPrefillRs;
 
-/// A variant that reads packed weights, of either operator. kUnsupported: of a W4Shape and
-/// DeviceFacts.
-template <class P, auto kUnsupported, int kGroup = 1>
-KernelSpec<P> packed_spec(const char* name, const char* help, void (*launch)(P&, const Launch&)) {
-  return {.name = name,
-          .backend = Backend::cuda,
-          .help = help,
-          .launch = launch,
-          .prepare = [](P& problem, const Launch& where) { pack_weights(problem, where, kGroup); },
-          .unsupported = [](const Case& c,
-                            const DeviceFacts& d) { return kUnsupported(P::shape_of(c), d); }};
+/// Packs all weights of a product, for prepare(): expert by expert, group by group of so many
+/// panels, the units of a group's panels side by side. `name`: of the product in a layer.
+void pack_weights(Problem& problem, const W4Args& args, const Launch& where, int group = 1,
+                  const char* name = "w4");
+PackedWeights packed_weights(Problem& problem, const W4Shape& shape, int group = 1,
+                             const char* name = "w4");
+
+/// A variant that reads packed weights, of either operator.
+template <class P, const PackedKernel& kKernel>
+KernelSpec<P> packed_spec() {
+  return {
+      .name = kKernel.name,
+      .backend = Backend::cuda,
+      .help = kKernel.help,
+      .launch =
+          [](P& problem, const Launch& where) {
+            kKernel.launch(problem.args(kKernel.scaling),
+                           packed_weights(problem, problem.shape, kKernel.group), where);
+          },
+      .prepare =
+          [](P& problem, const Launch& where) {
+            pack_weights(problem, problem.args(), where, kKernel.group);
+          },
+      .unsupported = [](const Case& c,
+                        const DeviceFacts& d) { return kKernel.unsupported(P::shape_of(c), d); }};
 }
 
 /// What a lane has of a unit.

@@ -247,10 +247,9 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-template <class P>
-void launch(P& problem, const Launch& where) {
-  const PrefillArgs prefill{problem.args(W4Scaling::in_bf16), packed_weights(problem, kPanelGroup)};
-  with_format(problem.shape, [&]<class W>() {
+void launch(const W4Args& args, const PackedWeights& weights, const Launch& where) {
+  const PrefillArgs prefill{args, weights};
+  with_format(args.shape, [&]<class W>() {
     const auto kernel = prefill_rs_kernel<W>;
     allow_shared(kernel, kSharedBytes);
     kernel<<<where.device.processors, kThreads, kSharedBytes, stream_of(where)>>>(prefill);
@@ -263,12 +262,19 @@ std::string unsupported(const W4Shape& shape, const DeviceFacts&) {
   return {};
 }
 
-constexpr const char* kName = "prefill_rs";
-constexpr const char* kHelp =
-    "weights decoded into the registers of wgmma, tiles of the rows that an expert really has";
-const Kernel<W4GateUp> gate_up(packed_spec<W4GateUp, unsupported, kPanelGroup>(kName, kHelp,
-                                                                               launch));
-const Kernel<W4Down> down(packed_spec<W4Down, unsupported, kPanelGroup>(kName, kHelp, launch));
+}  // namespace
 
+const PackedKernel kPrefillRs = {
+    .name = "prefill_rs",
+    .help =
+        "weights decoded into the registers of wgmma, tiles of the rows that an expert really has",
+    .scaling = W4Scaling::in_bf16,
+    .group = kPanelGroup,
+    .launch = launch,
+    .unsupported = unsupported};
+
+namespace {
+const Kernel<W4GateUp> gate_up(packed_spec<W4GateUp, kPrefillRs>());
+const Kernel<W4Down> down(packed_spec<W4Down, kPrefillRs>());
 }  // namespace
 }  // namespace moegate::w4_moe

@@ -169,18 +169,15 @@ void launch_form(const StreamArgs& stream, int blocks, const Launch& where) {
   kernel<<<grid, F::kWarps * 32, shared, stream_of(where)>>>(stream);
 }
 
-template <class P>
-void launch(P& problem, const Launch& where) {
+void launch(const W4Args& args, const PackedWeights& weights, const Launch& where) {
   constexpr int kBlocksPerProcessor = 8, kMostPanels = 8;
-  const W4Args args = problem.args();
   const W4Shape& shape = args.shape;
   const auto blocks = static_cast<int>((shape.capacity() + shape.block - 1) / shape.block);
   // Many blocks, so that the last ones to end are few, if all experts that may have rows do.
   const int likely = std::min(blocks, std::min(shape.rows(), shape.experts));
   const int panels = likely * panels_of(shape);
   const int wanted = kBlocksPerProcessor * where.device.processors * Many::kWarps;  // warps
-  const StreamArgs stream{args, packed_weights(problem),
-                          std::clamp(panels / wanted, 1, kMostPanels), 0};
+  const StreamArgs stream{args, weights, std::clamp(panels / wanted, 1, kMostPanels), 0};
   with_format(shape, [&]<class W>() {
     with_rows<8, 16, 32>(shape.block, [&]<int kRows>() {
       if constexpr (kRows == 8) {
@@ -203,10 +200,18 @@ std::string unsupported(const W4Shape& shape, const DeviceFacts& device) {
   return fmt::format("{} rows of K = {} do not fit in shared memory", shape.block, shape.k);
 }
 
-constexpr const char* kName = "stream_mma";
-constexpr const char* kHelp = "weights from memory into registers, rows in shared memory, mma.sync";
-const Kernel<W4GateUp> gate_up(packed_spec<W4GateUp, unsupported>(kName, kHelp, launch));
-const Kernel<W4Down> down(packed_spec<W4Down, unsupported>(kName, kHelp, launch));
+}  // namespace
 
+const PackedKernel kStreamMma = {
+    .name = "stream_mma",
+    .help = "weights from memory into registers, rows in shared memory, mma.sync",
+    .scaling = W4Scaling::exact,
+    .group = 1,
+    .launch = launch,
+    .unsupported = unsupported};
+
+namespace {
+const Kernel<W4GateUp> gate_up(packed_spec<W4GateUp, kStreamMma>());
+const Kernel<W4Down> down(packed_spec<W4Down, kStreamMma>());
 }  // namespace
 }  // namespace moegate::w4_moe

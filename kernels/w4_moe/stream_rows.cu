@@ -412,12 +412,11 @@ void launch_plan(const Plan& plan, const Launch& where) {
            stream_of(where)>>>(plan.args);
 }
 
-template <class P>
-void launch(P& problem, const Launch& where) {
-  Plan planned = plan(problem.shape, where.device);
-  planned.args.args = problem.args();
-  planned.args.weights = packed_weights(problem);
-  with_format(problem.shape, [&]<class W>() {
+void launch(const W4Args& args, const PackedWeights& weights, const Launch& where) {
+  Plan planned = plan(args.shape, where.device);
+  planned.args.args = args;
+  planned.args.weights = weights;
+  with_format(args.shape, [&]<class W>() {
     switch (planned.units) {
       case 8:
         return launch_plan<W, 8, true>(planned, where);
@@ -443,11 +442,18 @@ std::string unsupported(const W4Shape& shape, const DeviceFacts& device) {
   return fmt::format("{} rows of K = {} do not fit in shared memory", kRows, shape.k);
 }
 
-constexpr const char* kName = "stream_rows";
-constexpr const char* kHelp =
-    "an equal share of the weights per SM into registers, K cut over warps";
-const Kernel<W4GateUp> gate_up(packed_spec<W4GateUp, unsupported>(kName, kHelp, launch));
-const Kernel<W4Down> down(packed_spec<W4Down, unsupported>(kName, kHelp, launch));
+}  // namespace
 
+const PackedKernel kStreamRows = {
+    .name = "stream_rows",
+    .help = "an equal share of the weights per SM into registers, K cut over warps",
+    .scaling = W4Scaling::exact,
+    .group = 1,
+    .launch = launch,
+    .unsupported = unsupported};
+
+namespace {
+const Kernel<W4GateUp> gate_up(packed_spec<W4GateUp, kStreamRows>());
+const Kernel<W4Down> down(packed_spec<W4Down, kStreamRows>());
 }  // namespace
 }  // namespace moegate::w4_moe

@@ -201,9 +201,8 @@ __global__ void __launch_bounds__(kThreads, 2)
   write_tile<kRows, W>(args, ids, rows, expert, first_panel, shared, sums);
 }
 
-template <class P>
-void launch(P& problem, const Launch& where) {
-  const TileArgs tile{problem.args(W4Scaling::in_bf16), packed_weights(problem)};
+void launch(const W4Args& args, const PackedWeights& weights, const Launch& where) {
+  const TileArgs tile{args, weights};
   const W4Shape& shape = tile.args.shape;
   with_format(shape, [&]<class W>() {
     with_rows<32, 64, 128>(shape.block, [&]<int kRows>() {
@@ -224,11 +223,18 @@ std::string unsupported(const W4Shape& shape, const DeviceFacts&) {
   return fmt::format("takes blocks of 32, 64 and 128 rows, not of {}", shape.block);
 }
 
-constexpr const char* kName = "tile_mma";
-constexpr const char* kHelp =
-    "tiles of 128 rows of weights, decoded in registers, mma.sync (Marlin's form)";
-const Kernel<W4GateUp> gate_up(packed_spec<W4GateUp, unsupported>(kName, kHelp, launch));
-const Kernel<W4Down> down(packed_spec<W4Down, unsupported>(kName, kHelp, launch));
+}  // namespace
 
+const PackedKernel kTileMma = {
+    .name = "tile_mma",
+    .help = "tiles of 128 rows of weights, decoded in registers, mma.sync (Marlin's form)",
+    .scaling = W4Scaling::in_bf16,
+    .group = 1,
+    .launch = launch,
+    .unsupported = unsupported};
+
+namespace {
+const Kernel<W4GateUp> gate_up(packed_spec<W4GateUp, kTileMma>());
+const Kernel<W4Down> down(packed_spec<W4Down, kTileMma>());
 }  // namespace
 }  // namespace moegate::w4_moe

@@ -8,49 +8,17 @@
 #include "kernels/w4_moe/w4_moe.h"
 
 namespace moegate::w4_moe {
-namespace {
-
-std::vector<double> widened(const std::vector<uint16_t>& bits) {
-  std::vector<double> values;
-  values.reserve(bits.size());
-  for (const uint16_t b : bits) values.push_back(double{bf16_to_float(b)});
-  return values;
-}
-
-}  // namespace
-
 /// `at`: rows of this expert, columns of the output.
 W4Product W4Moe::product_of(int32_t expert, const moe_gemm::MoeGemmSample& at, W4Slip slip) const {
-  std::vector<int64_t> sources, weight_rows;
+  std::vector<int64_t> sources;
   for (const int32_t r : at.rows) sources.push_back(shape.source(r));
-  for (const int32_t c : at.columns) {
-    const int64_t first = int64_t{expert} * shape.n + (shape.down ? c : 2 * c);
-    weight_rows.push_back(first);
-    if (!shape.down) weight_rows.push_back(first + 1);
-  }
-  W4Product p;
-  p.x = widened(check::rows_of<uint16_t>(device(), x_, shape.k, sources));
-  p.codes = check::rows_of<uint8_t>(device(), codes_, shape.k / 2, weight_rows);
-  p.bias.resize(weight_rows.size());
-  if (bias_) p.bias = widened(check::rows_of<uint16_t>(device(), *bias_, 1, weight_rows));
+  W4Product p = weights_.product(device(), expert, at.columns, slip);
+  for (const uint16_t bits : check::rows_of<uint16_t>(device(), x_, shape.k, sources))
+    p.x.push_back(double{bf16_to_float(bits)});
   if (routing_weights_) {
     const auto weights =
         check::rows_of<float>(device(), *routing_weights_, 1, {at.rows.begin(), at.rows.end()});
     p.routing_weights.assign(weights.begin(), weights.end());
-  }
-  if (slip == W4Slip::scales_of_expert_0) {
-    for (int64_t& row : weight_rows) row %= shape.n;
-  }
-  const int64_t groups = shape.groups();
-  if (slip != W4Slip::scales_transposed) {
-    p.scales = scales_of(groups, weight_rows);
-    return p;
-  }
-  const auto all = scales_of(shape.n * groups, {expert});
-  for (const int64_t row : weight_rows) {
-    for (int64_t g = 0; g < groups; ++g) {
-      p.scales.push_back(all[static_cast<size_t>(g * shape.n + row % shape.n)]);
-    }
   }
   return p;
 }

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/w4_moe/w4_moe.h"
+#include "kernels/w4_moe/product.h"
 
 namespace moegate::w4_moe {
 namespace {

@@ -4,9 +4,8 @@
 #include "kernels/w4_moe/host/rows.h"
 
 namespace moegate::w4_moe::host {
-namespace {
 
-void launch(const W4Args& args, float* x) {
+void launch_expert_once(const W4Args& args, float* x) {
   const W4Shape& shape = args.shape;
   const int blocks = *args.padded_rows / shape.block;
   int firsts[1025];  // blocks with which experts begin, of up to 1024, and the end
@@ -32,7 +31,9 @@ void launch(const W4Args& args, float* x) {
   }
 }
 
-const HostKernel<launch> kernel("expert_once", "expert by expert; decodes a column once");
+namespace {
+const HostKernel<launch_expert_once> kernel("expert_once",
+                                            "expert by expert; decodes a column once");
 
 }  // namespace
 }  // namespace moegate::w4_moe::host

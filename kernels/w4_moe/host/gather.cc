@@ -6,9 +6,8 @@
 #include "kernels/w4_moe/host/rows.h"
 
 namespace moegate::w4_moe::host {
-namespace {
 
-void launch(const W4Args& args, float* x) {
+void launch_gather(const W4Args& args, float* x) {
   const W4Shape& shape = args.shape;
   const int blocks = *args.padded_rows / shape.block;
 #pragma omp parallel
@@ -25,7 +24,9 @@ void launch(const W4Args& args, float* x) {
   }
 }
 
-const HostKernel<launch> kernel("gather", "block by block; decodes a column for every block");
+namespace {
+const HostKernel<launch_gather> kernel("gather",
+                                       "block by block; decodes a column for every block");
 
 }  // namespace
 }  // namespace moegate::w4_moe::host

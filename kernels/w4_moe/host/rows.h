@@ -107,6 +107,10 @@ void for_rows(const W4Args& args, int block, Work work) {
   }
 }
 
+/// The variants of these names, for layers, too. `x`: workspace_bytes().
+void launch_gather(const W4Args& args, float* x);
+void launch_expert_once(const W4Args& args, float* x);
+
 /// Registers a host variant for both operators.
 template <auto kLaunch>
 struct HostKernel {
