@@ -32,6 +32,8 @@ const Operator kOperators[] = {
      {{"tokens", "9"}, {"experts", "8"}, {"topk", "3"}, {"hidden", "192"}, {"inter", "384"}}},
     {"qmoe_layer",
      {{"tokens", "33"}, {"experts", "8"}, {"topk", "3"}, {"hidden", "384"}, {"inter", "128"}}},
+    {"w4_layer",
+     {{"tokens", "33"}, {"experts", "8"}, {"topk", "3"}, {"hidden", "384"}, {"inter", "128"}}},
 };
 
 const Operator& find(const std::string& name) {

@@ -28,7 +28,7 @@ const std::vector<Small>& small_cases() {
     std::vector<Small> cases;
     for (const Params& tokens : {few, many}) {
       for (const char* op : {"moe_gate_up", "moe_down", "fused_moe", "dense_fc2", "qmoe_fc2",
-                             "w4_gate_up", "w4_down", "qmoe_layer"}) {
+                             "w4_gate_up", "w4_down", "w4_layer", "qmoe_layer"}) {
         cases.push_back({op, with(gemm, tokens)});
       }
       cases.push_back({"w4_gate_up", with(gemm, with(tokens, {{"weights", "int4"}}))});

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The truth of w4_layer, the truths of its products one behind the other, and how an output is
+// judged. No more of the weights than one expert's is ever on the host.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "kernels/check/sampled_rows.h"
+#include "kernels/w4_layer/w4_layer.h"
+
+namespace moegate::w4_layer {
+namespace {
+
+using w4_moe::W4Product;
+using w4_moe::W4Slip;
+
+std::vector<double> rounded(const std::vector<double>& values) {
+  std::vector<double> all;
+  all.reserve(values.size());
+  for (const double v : values)
+    all.push_back(double{bf16_to_float(float_to_bf16(static_cast<float>(v)))});
+  return all;
+}
+
+}  // namespace
+
+/// y of some rows of one expert, [rows, H], rounded.
+std::vector<double> W4Layer::expert_rows(int32_t expert, const std::vector<int64_t>& rows,
+                                         const std::vector<float>& weights, W4Slip slip) const {
+  std::vector<int64_t> sources;
+  for (const int64_t r : rows) sources.push_back(r / shape.topk());
+  W4Product up = w1_.product(device(), expert, moe_gemm::all_below(shape.inter()), slip);
+  for (const uint16_t bits : check::rows_of<uint16_t>(device(), x_, shape.hidden(), sources))
+    up.x.push_back(double{bf16_to_float(bits)});
+  W4Product down = w2_.product(device(), expert, moe_gemm::all_below(shape.hidden()), slip);
+  down.x = rounded(w4_truth(shape.gate_up, up, slip));
+  for (const int64_t r : rows) down.routing_weights.push_back(weights[static_cast<size_t>(r)]);
+  return rounded(w4_truth(shape.down, down, slip));
+}
+
+std::vector<double> W4Layer::truth(const std::vector<int64_t>& tokens, const Assignment& assigned,
+                                   W4Slip slip) const {
+  const auto width = static_cast<size_t>(shape.hidden());
+  const int topk = shape.topk();
+  std::map<int32_t, std::vector<int64_t>> rows_of_expert;
+  for (const int64_t t : tokens) {
+    for (int64_t r = t * topk; r < (t + 1) * topk; ++r)
+      rows_of_expert[assigned.experts[static_cast<size_t>(r)]].push_back(r);
+  }
+  std::map<int64_t, size_t> place;  // of a token in the sample
+  for (size_t i = 0; i < tokens.size(); ++i) place[tokens[i]] = i;
+  // Sums of at most 16 bf16 values: in double their order does not show.
+  std::vector<double> out(tokens.size() * width);
+  for (const auto& [expert, rows] : rows_of_expert) {
+    const auto y = expert_rows(expert, rows, assigned.weights, slip);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      double* to = out.data() + place[rows[i] / topk] * width;
+      for (size_t c = 0; c < width; ++c) to[c] += y[i * width + c];
+    }
+  }
+  return out;
+}
+
+W4Layer::Assignment W4Layer::assignment() const {
+  return {experts_, topk_weights_.download<float>()};
+}
+
+bool W4Layer::find_truth() {
+  if (truth_.empty()) truth_ = truth(tokens_, assignment(), W4Slip::none);
+  return true;
+}
+
+Tolerance W4Layer::own_ceilings() const {
+  const bool is_rounded =
+      shape.gate_up.weights == w4_moe::W4Weights::int4 && scaling_ == W4Scaling::in_bf16;
+  Tolerance tolerance = is_rounded ? kRounded : kTolerance;
+  const double root = std::sqrt(static_cast<double>(shape.topk()) * shape.inter());
+  tolerance.by_chance = kActivationAnew * float_type(DType::bf16).unit() / root;
+  tolerance.atol += kElementAnew / root;
+  return ceilings(tolerance);
+}
+
+Checked W4Layer::check() const {
+  return check::check_bf16_rows(out_, shape.hidden(), tokens_, truth_, own_ceilings(),
+                                check::token_name);
+}
+
+std::vector<TokenRows> W4Layer::rows_of(int64_t place) const {
+  return {{&out_, shape.hidden(), {place}}};
+}
+
+std::vector<SampledOutput> W4Layer::sampled_outputs() const {
+  if (static_cast<int>(tokens_.size()) == shape.tokens()) return {};
+  return {{&out_, shape.tokens(), shape.hidden(), {}, own_ceilings()}};
+}
+
+std::vector<Accuracy> W4Layer::check_rows(const std::vector<int64_t>& tokens) {
+  const auto& expected =
+      row_truth_.of(tokens, [&] { return truth(tokens, assignment(), W4Slip::none); });
+  return {check::compare_bf16_rows(device(), out_, shape.hidden(), tokens, {}, expected,
+                                   own_ceilings(), check::token_name)};
+}
+
+Corruptions W4Layer::corruptions() {
+  return {.experts_swapped = Corruption([this] { swap_experts(); }),
+          .token_dropped = Corruption([this] { drop_row(); }),
+          .scales_transposed = Corruption([this] {
+            if (shape.gate_up.groups() > 1) slip(W4Slip::scales_transposed);
+          })};
+}
+
+/// The first row changes experts with a row of another token that is compared.
+void W4Layer::swap_experts() {
+  Assignment a = assignment();
+  const auto row = static_cast<size_t>(tokens_.front() * shape.topk());
+  for (const int64_t t : tokens_) {
+    const auto other = static_cast<size_t>(t * shape.topk());
+    if (a.experts[other] == a.experts[row]) continue;
+    std::swap(a.experts[other], a.experts[row]);
+    break;
+  }
+  put(truth(tokens_, a, W4Slip::none));
+}
+
+void W4Layer::drop_row() {
+  Assignment a = assignment();
+  a.weights[static_cast<size_t>(tokens_.front() * shape.topk())] = 0;
+  put(truth(tokens_, a, W4Slip::none));
+}
+
+void W4Layer::slip(W4Slip slip) {
+  put(truth(tokens_, assignment(), slip));
+}
+
+/// Into the output, where it differs from the truth.
+void W4Layer::put(const std::vector<double>& wrong) {
+  auto out = out_.download<uint16_t>();
+  size_t i = 0;
+  for (const int64_t t : tokens_) {
+    uint16_t* row = out.data() + t * shape.hidden();
+    for (int c = 0; c < shape.hidden(); ++c, ++i) {
+      if (wrong[i] != truth_[i]) row[c] = float_to_bf16(static_cast<float>(wrong[i]));
+    }
+  }
+  out_.upload(out);
+}
+
+}  // namespace moegate::w4_layer
