@@ -184,6 +184,14 @@ struct Launch {
   const DeviceFacts& device;
 };
 
+/// A piece of the memory pool that a variant's launches allocate in, where they do (Python's
+/// `allocates`); the pool stays from launch to launch.
+struct PoolSegment {
+  std::byte* data;
+  size_t bytes;
+  size_t kept;  // bytes that launches left allocated
+};
+
 /// How an operator comes to variants `tuned`, one for each backend, which launch the variant that
 /// `moegate tune` found fastest: harness/kernel/tuned.h.
 struct Tuning {
@@ -222,6 +230,7 @@ struct Variant {
   std::function<size_t(const Case&, const DeviceFacts&)> workspace;
   std::function<std::string(const Case&, const DeviceFacts&)> unsupported;
   std::function<std::string(const Case&, const DeviceFacts&)> path;
+  std::function<std::vector<PoolSegment>()> pool;  // as it is now
   Leeway leeway;
   ExpectedResult expected;
   std::string file;  // that defines it, relative to the source tree
@@ -309,6 +318,7 @@ class Kernel {
                       spec.workspace,
                       spec.unsupported,
                       spec.path,
+                      {},
                       {spec.tolerance, spec.between},
                       std::move(spec.expected),
                       file});

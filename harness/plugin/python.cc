@@ -212,6 +212,15 @@ void add_operator(const json& stated) {
   register_op(std::move(entry));
 }
 
+std::vector<PoolSegment> segments_of(const json& said) {
+  std::vector<PoolSegment> pool;
+  for (const json& segment : said) {
+    const auto address = segment.at(0).get<uintptr_t>();
+    pool.push_back({reinterpret_cast<std::byte*>(address), segment.at(1), segment.at(2)});
+  }
+  return pool;
+}
+
 /// The variant that a file states. One that has configurations is told the device when it is
 /// prepared: that is when it takes one.
 Variant variant_of(const json& stated) {
@@ -237,6 +246,11 @@ Variant variant_of(const json& stated) {
   if (gives("prepare")) variant.prepare = call("prepare", true);
   if (gives("workspace")) variant.workspace = asking(number, "workspace");
   if (gives("unsupported")) variant.unsupported = asking(number, "unsupported");
+  if (gives("segments")) {
+    variant.pool = [number] {
+      return segments_of(ask_python(number, "segments", 0, nullptr, nullptr));
+    };
+  }
   if (gives("choose")) {
     variant.path = [ask = asking(number, "choose")](const Case& c,
                                                     const DeviceFacts& device) -> std::string {

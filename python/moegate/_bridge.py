@@ -195,7 +195,7 @@ class VariantSide:
     def __init__(self, calls, variant, config=None):
         self.calls, self.variant, self.config = calls, variant, config
         self.problems = {}
-        self.pool = None  # of a variant that allocates: its graphs keep addresses of what has been freed
+        self.case, self.pools = None, []  # of a variant that allocates
 
     def _problem(self, handle):
         problem = self.problems.get(handle)
@@ -205,9 +205,21 @@ class VariantSide:
         return problem
 
     def launch(self, handle, stream, argument):
-        if self.variant.allocates and stream and self.pool is None:
-            self.pool = sys.modules["torch"].cuda.MemPool()
-        _on_stream(stream, self.variant.launch, self._problem(handle), self.pool)
+        problem = self._problem(handle)
+        pool = self._pool(problem.params) if self.variant.allocates and stream else None
+        _on_stream(stream, self.variant.launch, problem, pool)
+
+    def _pool(self, params):
+        """Of the case, for all its graphs: they keep addresses of what has been freed. A case has its own, so that these
+        do not depend on the cases before it. An earlier one in which something lasts is still read, and poisoned."""
+        case = {name: text for name, text in params.items() if name != "seed"}
+        if case != self.case:
+            lasting = [pool for pool in self.pools if any(kept for _, _, kept in _segments(pool))]
+            self.case, self.pools = case, [*lasting, sys.modules["torch"].cuda.MemPool()]
+        return self.pools[-1]
+
+    def segments(self, handle, stream, argument):
+        return [segment for pool in self.pools for segment in _segments(pool)]
 
     def prepare(self, handle, stream, device):
         problem = self._problem(handle)
@@ -243,6 +255,13 @@ class VariantSide:
 
     def candidates(self, handle, stream, asked):
         return _choices.candidates(self.variant, Case(asked["params"]), asked["device"])
+
+
+def _segments(pool):
+    """[address, bytes, bytes that are not freed] of each."""
+    snapshot = sys.modules["torch"].cuda.memory_snapshot()
+    mine = [one for one in snapshot if tuple(one["segment_pool_id"]) == tuple(pool.id)]
+    return [[one["address"], one["total_size"], one["allocated_size"]] for one in mine]
 
 
 _streams = {}
@@ -342,6 +361,7 @@ class Host:
         has += ["unsupported"] if variant.unsupported or variant.unmet else []
         has += ["prepare"] if variant.prepare or variant.choose or variant.rows else []
         has += ["choose"] if variant.choose and config is None else []
+        has += ["segments"] if variant.allocates else []
         return {
             "file": where,
             "op": variant.op,

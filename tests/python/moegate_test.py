@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of python/moegate that need no worker: conversions, parameters, DLPack."""
 
+import contextlib
 import ctypes
 import inspect
 import json
@@ -150,6 +151,85 @@ def _stated(**stated):
     """The variant that these keywords state."""
     moegate.variant("moe_sum", "v", **stated)(lambda p: None)
     return _kernels.VARIANTS.pop()
+
+
+class Pool:
+    """torch.cuda.MemPool, in which each launch that allocates takes a new segment."""
+
+    def __init__(self):
+        self.id = (0, len(Torch.pools) + 1)
+        Torch.pools.append(self)
+
+
+class Torch:
+    """What the bridge needs of torch.cuda. The segments of the allocator, and the pool at work."""
+
+    def __init__(self):
+        Torch.pools, self.segments, self.entered = [], [], []
+        self.MemPool = Pool
+        self.ExternalStream = self.stream = lambda stream: contextlib.nullcontext()
+
+    @contextlib.contextmanager
+    def use_mem_pool(self, pool):
+        self.entered.append(pool)
+        yield
+        self.entered.pop()
+
+    def allocate(self, address, kept=0):
+        pool = self.entered[-1].id if self.entered else (0, 0)
+        self.segments.append(
+            {"address": address, "total_size": 2048, "allocated_size": kept, "segment_pool_id": pool})
+
+    def memory_snapshot(self):
+        return self.segments
+
+
+class Pools(unittest.TestCase):
+    def setUp(self):
+        self.torch = Torch()
+        patch = mock.patch.dict(sys.modules, torch=mock.Mock(cuda=self.torch))
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.kept = 0
+        self.next = 0x1000
+
+    def allocate(self, problem):
+        self.torch.allocate(self.next, self.kept)
+        self.next += 0x1000
+
+    def side(self, **stated):
+        variant = _stated(prepare=self.allocate, **stated)
+        variant.launch = self.allocate
+        side = _bridge.VariantSide(None, variant)
+        for handle, tokens in ((1, "8"), (2, "8"), (3, "16")):
+            params = {"tokens": tokens, "seed": str(handle)}
+            side.problems[handle] = mock.Mock(params=params, spec=["params"])
+        return side
+
+    def test_launches_allocate_in_the_cases_own_pool_and_prepare_does_not(self):
+        side = self.side(allocates=True)
+        self.assertIn("segments", _bridge.Host._stated(side.variant, "f")["has"])
+        side.prepare(1, 7, None)
+        self.assertEqual(side.segments(0, None, None), [])
+        side.launch(1, 7, None)
+        side.launch(2, 7, None)  # another seed
+        self.assertEqual(side.segments(0, None, None), [[0x2000, 2048, 0], [0x3000, 2048, 0]])
+        side.launch(3, 7, None)
+        self.assertEqual(side.segments(0, None, None), [[0x4000, 2048, 0]])
+
+    def test_a_pool_in_which_something_lasts_outlives_its_case(self):
+        side = self.side(allocates=True)
+        self.kept = 512
+        side.launch(1, 7, None)
+        self.kept = 0
+        side.launch(3, 7, None)
+        self.assertEqual(side.segments(0, None, None), [[0x1000, 2048, 512], [0x2000, 2048, 0]])
+
+    def test_a_variant_that_does_not_say_that_it_allocates_has_none(self):
+        side = self.side()
+        self.assertEqual(_bridge.Host._stated(side.variant, "f")["has"], ["prepare"])
+        side.launch(1, 7, None)
+        self.assertEqual((self.torch.pools, side.segments(0, None, None)), ([], []))
 
 
 class Exchange(unittest.TestCase):

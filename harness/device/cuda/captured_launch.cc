@@ -10,6 +10,7 @@
 
 #include "harness/base/dynlib.h"
 #include "harness/device/cannot_capture.h"
+#include "harness/device/known_memory.h"
 #include "harness/kernel/cuda_check.h"
 #include "harness/kernel/driver_entry.h"
 
@@ -189,7 +190,9 @@ namespace {
 
 class Given {
  public:
-  explicit Given(const Problem& problem) : problem_(problem), tensors_(problem.tensors()) {}
+  Given(const Problem& problem, const Variant& variant)
+      : problem_(problem),
+        memory_(problem.tensors(), variant.pool ? variant.pool() : std::vector<PoolSegment>()) {}
 
   template <class T>
   void add(const T& value) {
@@ -210,25 +213,17 @@ class Given {
   }
 
   void add_address(uintptr_t word) {
-    for (const Tensor* tensor : tensors_) {
-      const auto begin = reinterpret_cast<uintptr_t>(tensor->data());
-      // From the first byte of a guard to the one behind the other: ends are pointed to, too.
-      if (word + Tensor::kGuardBytes < begin ||
-          word > begin + tensor->bytes() + Tensor::kGuardBytes) {
-        continue;
-      }
-      hash_ = hash_bytes(tensor->name().data(), tensor->name().size(), hash_);
-      add(word - begin);
-      add(contents_of(*tensor));
-      return;
-    }
-    add(word);
+    const auto place = memory_.place_of(word);
+    if (!place) return add(word);
+    hash_ = hash_bytes(place->name.data(), place->name.size(), hash_);
+    add(place->offset);
+    add(place->tensor ? contents_of(*place->tensor) : uint64_t{0});
   }
 
   std::string text() const { return fmt::format("{:016x}", hash_); }
 
  private:
-  /// Outputs and the workspace hold poison, or what the launch before left.
+  /// Outputs, the workspace and the pool hold poison, or what the launch before left.
   uint64_t contents_of(const Tensor& tensor) {
     if (tensor.role() == Role::output || tensor.role() == Role::workspace) return 0;
     const auto [known, first] = contents_.try_emplace(&tensor);
@@ -237,7 +232,7 @@ class Given {
   }
 
   const Problem& problem_;
-  std::vector<Tensor*> tensors_;
+  KnownMemory memory_;
   std::map<const Tensor*, uint64_t> contents_;
   uint64_t hash_ = 0;
 };
@@ -331,7 +326,7 @@ void add_edges(cudaGraph_t graph, const std::vector<cudaGraphNode_t>& nodes, Giv
 }  // namespace
 
 std::string CapturedLaunch::given() const {
-  Given given(problem_);
+  Given given(problem_, variant_);
   const std::vector<cudaGraphNode_t> nodes = nodes_of(graph());
   for (cudaGraphNode_t node : nodes) {
     const cudaGraphNodeType type = type_of(node);

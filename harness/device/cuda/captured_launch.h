@@ -27,8 +27,9 @@ class CapturedLaunch {
 
   /// Hash, 16 hex digits, of all that the GPU is given beside machine code: nodes and edges,
   /// attributes, and the values of arguments. A pointer into a tensor counts as the tensor's name
-  /// and the place in it; the contents of the inputs pointed into count. So the host code that made
-  /// all this need not. Empty where a node's arguments cannot be read.
+  /// and the place in it; the contents of the inputs pointed into count. One into the variant's
+  /// pool counts as the segment's number and the place in it. So the host code that made all this
+  /// need not. Empty where a node's arguments cannot be read.
   ///
   /// Equal in two programs: the GPU is given the same. Unequal says less: pointers to other memory
   /// and bytes that nobody wrote (padding) differ from process to process.
