@@ -186,14 +186,18 @@ std::string Bench::refused() const {
 }
 
 void Bench::guarded(Result& result, const std::function<void()>& work) {
+  poisoned_ = 0;
   try {
     work();
   } catch (const NoCodeForDevice& e) {
     result.status = Status::unsupported;
     result.why = e.what();
-  } catch (const Error&) {
+  } catch (const Error& e) {
+    const std::string advice = pool_advice();
+    if (refused().empty() && !advice.empty()) throw Error(e.code(), e.what() + advice);
     if (refused().empty()) throw;
   }
+  if (std::ranges::count(result.accuracy, false, &Accuracy::ok) > 0) result.why += pool_advice();
   if (refused().empty()) return;
   spoilt_ = true;
   reject(refused(), {}, result);
@@ -222,6 +226,7 @@ class Bench::Measurement {
     if (!open_session()) return;
     warm_up_clock();
     learn_outputs();
+    pool_ = pool();  // what was captured or enqueued together for the first time may have grown it
     sample_until_precise();
     if (!is_wrong()) explain_odd_outputs();
     if (!is_wrong()) {
@@ -239,6 +244,9 @@ class Bench::Measurement {
 
  private:
   bool is_wrong() const { return result_.status == Status::wrong; }
+  std::vector<PoolSegment> pool() const {
+    return variant_.pool ? variant_.pool() : std::vector<PoolSegment>();
+  }
 
   /// False where the launch cannot be captured, which the result says.
   bool open_session() {
@@ -260,7 +268,7 @@ class Bench::Measurement {
   /// Launches that show which problems' outputs can be compared byte by byte.
   void learn_outputs() {
     const auto behind = [&](uint8_t byte) {
-      for (Problem* set : timed_.sets) set->poison(byte);
+      bench_.poison(variant_, timed_.sets, byte);
       bench_.device_.synchronize();
       return take(*session_, 2 * static_cast<int>(timed_.sets.size()));
     };
@@ -279,7 +287,7 @@ class Bench::Measurement {
       const auto taken = [&] { return static_cast<int>(samples.size()); };
       const double random = std::uniform_real_distribution(0.0, 1.0)(bench_.random_);
       const double batch_began = steady_seconds();
-      for (Problem* set : timed_.sets) set->poison();
+      bench_.poison(variant_, timed_.sets);
       bench_.device_.synchronize();
       const auto batch = take(*session_, rule_.next_batch(taken(), least, sample_s, random));
       sample_s = (steady_seconds() - batch_began) / static_cast<double>(batch.size());
@@ -366,7 +374,8 @@ class Bench::Measurement {
   void inspect_process() {
     constexpr size_t kOwn = size_t{1} << 19;  // spans and samples are the harness's own
     const std::string left = bench_.misdeed(variant_, before_, kOwn), done = session_->misdeed();
-    const std::string& fault = done.empty() ? left : done;
+    std::string fault = done.empty() ? left : done;
+    if (fault.empty()) fault = grown_pool(pool_, pool());
     if (!fault.empty()) reject(fault, {}, result_);
   }
 
@@ -388,6 +397,7 @@ class Bench::Measurement {
   Result& result_;
   Subject timed_, paired_;  // paired: without a variant on a GPU
   std::unique_ptr<Session> session_;
+  std::vector<PoolSegment> pool_;  // before what is timed
   LaunchWatch watch_;
 };
 

@@ -113,6 +113,9 @@ class Bench {
   /// The variant with problems that have what it needs: workspace and packed weights. prepare()
   /// sees other activations than the launches, so that it cannot know their outputs.
   Subject subject(const Variant& variant, const std::vector<std::unique_ptr<Problem>>& sets);
+  /// Fills what launches on these problems write: outputs, workspace, and the variant's pool.
+  void poison(const Variant& variant, const std::vector<Problem*>& sets,
+              uint8_t byte = Tensor::kPoisonByte);
   void launch_behind(uint8_t poison, const Variant& variant, Problem& problem);
   /// launch_behind(), and what the launch cost as the process's first of the variant.
   void launch_first(const Variant& variant, Problem& problem, Result& result);
@@ -158,6 +161,8 @@ class Bench {
   /// was refused something is wrong, and did not crash.
   std::string refused() const;
   void guarded(Result& result, const std::function<void()>& work);
+  /// Behind what went wrong on a poisoned pool: what to do about it. Empty: none was poisoned.
+  std::string pool_advice() const;
   void remember_inputs();
   /// Name of the first tensor whose guard band changed; empty: none, or there are none.
   std::string broken_guard(const Problem& problem) const;
@@ -188,6 +193,7 @@ class Bench {
   std::mt19937_64 random_{std::random_device{}()};             // no launch can know what comes
   const uint64_t unseen_ = random_() | 1;  // the change whose truth the first problem finds
   size_t drawn_ = 0;                       // problems that have drawn other activations
+  size_t poisoned_ = 0, kept_ = 0;         // bytes of the pool when it was poisoned last
   bool spoilt_ = false;
 };
 
@@ -195,6 +201,11 @@ class Bench {
 /// one of them, and by the factor between the medians. Pure; exposed for tests.
 bool first_ones_are_slower(const std::vector<double>& first, const std::vector<double>& repeated,
                            double factor);
+
+/// What is wrong with a pool that was otherwise before timed launches; empty where it was not.
+/// Pure.
+std::string grown_pool(const std::vector<PoolSegment>& before,
+                       const std::vector<PoolSegment>& after);
 
 /// Makes of a result a wrong one, without latency. `accuracy` empty: that of the result stays.
 void reject(const std::string& why, const std::vector<Accuracy>& accuracy, Result& result);

@@ -3,6 +3,8 @@
 // process, and with memory of its own.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "harness/worker/measure.h"
 
 namespace moegate {
@@ -38,6 +40,46 @@ size_t Bench::tensor_bytes() const {
     for (const Tensor* tensor : set->tensors()) bytes += tensor->bytes() + 2 * Tensor::kGuardBytes;
   }
   return bytes;
+}
+
+// What lies in a pool is poisoned whether a launch freed it or kept it. Of what was freed nobody
+// may expect anything. What was kept is where a launch would find the result of the one before, and
+// is not told apart from a table that it made once: what lasts is allocated in prepare(), whose
+// memory is not the pool's. The workspace of cuBLAS, which torch keeps there, survives it.
+
+void Bench::poison(const Variant& variant, const std::vector<Problem*>& sets, uint8_t byte) {
+  for (Problem* set : sets) set->poison(byte);
+  poisoned_ = kept_ = 0;
+  if (!variant.pool) return;
+  for (const PoolSegment& segment : variant.pool()) {
+    device_.fill(segment.data, byte, segment.bytes);
+    poisoned_ += segment.bytes;
+    kept_ += segment.kept;
+  }
+}
+
+std::string Bench::pool_advice() const {
+  if (poisoned_ == 0) return {};
+  return fmt::format(
+      "; its pool of {} bytes, of which launches kept {}, was poisoned before: write there what is "
+      "read, and allocate what must last in prepare()",
+      poisoned_, kept_);
+}
+
+std::string grown_pool(const std::vector<PoolSegment>& before,
+                       const std::vector<PoolSegment>& after) {
+  size_t grown = 0;
+  for (const PoolSegment& now : after) {
+    const bool known = std::ranges::any_of(before, [&](const PoolSegment& was) {
+      return was.data == now.data && was.bytes == now.bytes;
+    });
+    if (!known) grown += now.bytes;
+  }
+  if (grown == 0) return {};
+  return fmt::format(
+      "took {} bytes from the GPU (cudaMalloc) in timed launches; allocate as much in every "
+      "launch, or in prepare()",
+      grown);
 }
 
 std::string Bench::misdeed(const Variant& variant, const ProcessState& before, size_t memory_limit,

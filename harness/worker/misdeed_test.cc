@@ -7,6 +7,8 @@
 #include <sys/time.h>
 
 #include <cstring>
+#include <list>
+#include <map>
 
 #include "harness/device/cannot_capture.h"
 #include "harness/device/open.h"
@@ -156,6 +158,71 @@ TEST_F(MisdeedTest, AChangedInputIsBlamedOnWhoChangedIt) {
   });
   expect_wrong(result, "changed its input 'y'");
   EXPECT_TRUE(bench_.spoilt()) << "the next variant must not be measured with it";
+}
+
+/// What a variant that allocates has between its launches; a test's is in the host's memory.
+class Pool : public MisdeedTest {
+ protected:
+  Pool() {
+    variant_.pool = [this] {
+      std::vector<PoolSegment> all;
+      for (auto& [bytes, kept] : segments_) all.push_back({bytes.data(), bytes.size(), kept});
+      return all;
+    };
+  }
+  std::vector<std::byte>& allocate(size_t bytes, size_t kept) {
+    return segments_.emplace_back(std::vector<std::byte>(bytes), kept).first;
+  }
+
+  std::list<std::pair<std::vector<std::byte>, size_t>> segments_;
+};
+
+TEST_F(Pool, ThatLaunchesWriteBeforeTheyReadIsTheirOwn) {
+  const Result result = measured([this](Problem& problem, const Launch& where) {
+    if (segments_.empty()) allocate(512, 0);
+    honest_(problem, where);
+  });
+  EXPECT_TRUE(result.measured()) << result.why;
+  EXPECT_EQ(segments_.front().first, std::vector(512, std::byte{Tensor::kPoisonByte}));
+}
+
+TEST_F(Pool, WhatALaunchFindsThereOfTheOneBeforeIsPoison) {
+  for (const size_t kept : {size_t{0}, size_t{64} * 1024 * 2}) {  // freed or not
+    segments_.clear();
+    std::map<const void*, std::byte*> results;
+    const Result result = measured([&, this](Problem& problem, const Launch& where) {
+      Tensor& out = only(problem, Role::output);
+      auto [found, first] = results.try_emplace(out.data());
+      if (first) {
+        honest_(problem, where);
+        found->second = allocate(out.bytes(), kept).data();
+        std::memcpy(found->second, out.data(), out.bytes());
+      }
+      std::memcpy(out.data(), found->second, out.bytes());
+    });
+    expect_wrong(result, fmt::format("; its pool of 131072 bytes, of which launches kept {}, was "
+                                     "poisoned before: write there what is read, and allocate what "
+                                     "must last in prepare()",
+                                     kept));
+    EXPECT_FALSE(verified_);
+  }
+}
+
+TEST_F(Pool, MayNotGrowWhileLaunchesAreTimed) {
+  const Result result =
+      measured([this, launches = 0](Problem& problem, const Launch& where) mutable {
+        if (launches++ % 50 == 0) allocate(4096, 4096);
+        honest_(problem, where);
+      });
+  EXPECT_TRUE(verified_);
+  expect_wrong(result, " bytes from the GPU (cudaMalloc) in timed launches; allocate as much");
+  EXPECT_EQ(result.why.find("poisoned"), std::string::npos) << result.why;
+}
+
+TEST(GrownPool, IsWhatWasNotThereBefore) {
+  std::byte memory[8];
+  EXPECT_EQ(grown_pool({{memory, 4, 0}, {memory + 4, 4, 0}}, {{memory, 4, 4}}), "");
+  EXPECT_NE(grown_pool({{memory, 4, 0}}, {{memory, 8, 0}}).find("took 8 bytes"), std::string::npos);
 }
 
 TEST_F(MisdeedTest, ThreadsTakenFromTheOthers) {

@@ -95,14 +95,14 @@ Result Bench::verify_all(const Variant& variant) {
 }
 
 void Bench::launch_behind(uint8_t poison, const Variant& variant, Problem& problem) {
-  problem.poison(poison);
+  this->poison(variant, {&problem}, poison);
   variant.launch(problem, {device_.stream(), device_.facts()});
   device_.synchronize();
 }
 
 void Bench::launch_first(const Variant& variant, Problem& problem, Result& result) {
   static const bool has_cache = !are_jit_caches_empty();  // not what this process puts there
-  problem.poison();
+  poison(variant, {&problem});
   device_.synchronize();
   const auto before = loaded_modules();
   const double start = steady_seconds();

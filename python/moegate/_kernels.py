@@ -183,7 +183,8 @@ def variant(
     `p.stream`. It launches on p.stream (with torch, the current stream is that one), writes the outputs, and neither
     allocates nor waits: on a GPU it is also captured into a graph.
 
-    allocates: it allocates through torch when it launches, in a memory pool of its own.
+    allocates: it allocates through torch when it launches, in a memory pool of its own. That is poisoned between timed
+    batches as outputs are, and may not grow in them: what must last is allocated in prepare().
 
     prepare(p): untimed, before the first launch: p.packed() lays weights out anew.
     unsupported(case, device): why it cannot run the case, or None.
