@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""moe_gate_up and moe_down by DeepGEMM's grouped GEMM over rows in expert order.
+r"""moe_gate_up and moe_down by DeepGEMM's grouped GEMMs: rows in expert order, or each expert's in a part of its own.
 
     moegate run --module examples/engines/deepgemm_moe.py --suite deepseek-r1 --axis block=128 \
         --device cuda --filter '^moe_(gate_up|down)/'
 
-`block` is DeepGEMM's alignment of an expert's rows, and with it the block that it multiplies. A launch begins with what
-an engine's quantisation writes at once: factors column by column, and the expert of every row. DeepGEMM has no routing
-weights: here they are multiplied into the factors of x. `moegate report kernels` has the product alone.
+For `deepgemm`, `block` is its alignment of an expert's rows, and with it the block that it multiplies. A launch begins
+with what an engine's quantisation writes at once: factors column by column, and the expert of every row. DeepGEMM has
+no routing weights: here they are multiplied into the factors of x.
+`moegate report kernels` has the product alone.
 """
 
 import os
@@ -22,8 +23,13 @@ MULTIPLY = ask(
     [("deep_gemm", "m_grouped_fp8_gemm_nt_contiguous"), ("deep_gemm", "m_grouped_gemm_fp8_fp8_bf16_nt_contiguous")],
     None,
 )
+MASKED = ask(
+    "deep_gemm",
+    [("deep_gemm", "m_grouped_fp8_gemm_nt_masked"), ("deep_gemm", "m_grouped_gemm_fp8_fp8_bf16_nt_masked")],
+    None,
+)
 ALIGN = ask("deep_gemm", [("deep_gemm", "set_mk_alignment_for_contiguous_layout")], None)
-if not MULTIPLY.why:
+if not (MULTIPLY.why and MASKED.why):
     import torch
 
 
@@ -35,6 +41,12 @@ def unsupported(case, device):
     return MULTIPLY.why or None
 
 
+def masked_unsupported(case, device):
+    if case.dtype != "fp8":
+        return f"dtype = {case.dtype}: this adapter knows fp8 with scale factors per 128 only"
+    return MASKED.why or None
+
+
 def multiply(p, x_scales):
     block = rows_per_block(p)
     if not ALIGN.why:
@@ -43,9 +55,25 @@ def multiply(p, x_scales):
     MULTIPLY.function((p.x, x_scales), (p.weights, p.weight_scales), p.out, experts)
 
 
+def multiply_masked(p, x_scales):
+    expected = -(-p.tokens * p.topk // p.experts)  # rows of an expert, as engines tell that do not know them
+    MASKED.function((p.x, x_scales), (p.weights, p.weight_scales), p.out, p.expert_rows, expected)
+
+
 def variant(op):
     return moegate.variant(
         op, "deepgemm", unsupported=unsupported, rows="sorted", allocates=True, requires={"deep_gemm": ""}
+    )
+
+
+def masked_variant(op):
+    return moegate.variant(
+        op,
+        "deepgemm_masked",
+        unsupported=masked_unsupported,
+        rows="masked",
+        allocates=True,
+        requires={"deep_gemm": ""},
     )
 
 
@@ -60,3 +88,18 @@ def down(p):
     """DeepGEMM's m_grouped_fp8_gemm_nt_contiguous, routing weights in the factors of x"""
     rows = torch.clamp(p.sorted_token_ids, max=p.tokens * p.topk - 1)  # of padding: any
     multiply(p, p.x_scales * p.routing_weights[rows][:, None])
+
+
+@masked_variant("moe_gate_up")
+def masked_gate_up(p):
+    """DeepGEMM's m_grouped_fp8_gemm_nt_masked"""
+    multiply_masked(p, p.x_scales)
+
+
+@masked_variant("moe_down")
+def masked_down(p):
+    """DeepGEMM's m_grouped_fp8_gemm_nt_masked, routing weights in the factors of x"""
+    starts = torch.cumsum(p.expert_rows, 0) - p.expert_rows
+    places = starts[:, None] + torch.arange(p.x.shape[1], device=p.expert_rows.device)
+    rows = p.rows_by_expert[torch.clamp(places, max=p.tokens * p.topk - 1)]  # of padding: any
+    multiply_masked(p, p.x_scales * p.routing_weights[rows][:, :, None])

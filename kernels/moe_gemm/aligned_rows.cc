@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "harness/kernel/kernel.h"
+
 namespace moegate::moe_gemm {
 
 int64_t aligned_capacity(int64_t rows, int experts, int block) {
@@ -46,6 +48,26 @@ std::vector<int32_t> sorted_places(const AlignedRows& aligned, int64_t rows) {
   for (int32_t place = 0; place < aligned.padded_rows; ++place) {
     const int32_t r = aligned.sorted_token_ids[static_cast<size_t>(place)];
     if (r < rows) places[static_cast<size_t>(r)] = place;
+  }
+  return places;
+}
+
+int masked_capacity(std::span<const int32_t> ids, int experts, int tokens) {
+  const int most = std::ranges::max(list_rows(ids, experts).expert_rows);
+  return (std::min(2 * most, tokens) + kMaskedRows - 1) / kMaskedRows * kMaskedRows;
+}
+
+std::vector<int32_t> masked_places(std::span<const int32_t> ids, int experts, int capacity) {
+  std::vector<int32_t> used(static_cast<size_t>(experts)), places;
+  for (const int32_t e : ids) {
+    const int32_t row = used[static_cast<size_t>(e)]++;
+    if (row == capacity) {
+      give_up(Exit::environment,
+              "rows = masked: expert {} has more than the {} rows that there is room for; choose a "
+              "routing that changes less from seed to seed",
+              e, capacity);
+    }
+    places.push_back(e * capacity + row);
   }
   return places;
 }

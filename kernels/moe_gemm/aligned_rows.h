@@ -34,4 +34,14 @@ AlignedRows align_rows(std::span<const int32_t> ids, int experts, int block);
 /// Where each of so many rows r stands in sorted_token_ids.
 std::vector<int32_t> sorted_places(const AlignedRows& aligned, int64_t rows);
 
+/// What masked rows per expert are rounded up to: a tile of rows of DeepGEMM, which stores whole
+/// ones.
+constexpr int kMaskedRows = 128;
+/// Rows that every expert has room for in masked order: twice as many as the fullest one has now,
+/// as other activations are routed otherwise, at most a row per token, rounded up to kMaskedRows.
+int masked_capacity(std::span<const int32_t> ids, int experts, int tokens);
+/// Where each row stands there: an expert's rows one after the other, ascending, from place
+/// expert * capacity on. Throws Error(environment) where an expert has more.
+std::vector<int32_t> masked_places(std::span<const int32_t> ids, int experts, int capacity);
+
 }  // namespace moegate::moe_gemm

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/base/error.h"
+
 namespace moegate::moe_gemm {
 namespace {
 
@@ -33,6 +35,16 @@ TEST(AlignedRows, AFullBlockIsNotPadded) {
   EXPECT_EQ(a.padded_rows, 4);
   EXPECT_EQ(a.expert_ids.front(), 1);
   EXPECT_EQ(a.expert_ids.back(), -1);
+}
+
+TEST(MaskedRows, StandAtTheBeginningOfTheirExpertsPart) {
+  EXPECT_EQ(masked_places(Ids{3, 0, 2, 0, 3, 1}, 4, 2), (Ids{6, 0, 4, 1, 7, 2}));
+  EXPECT_THROW(masked_places(Ids{0, 0, 0}, 4, 2), Error);
+}
+
+TEST(MaskedRows, HaveRoomForOtherRoutings) {
+  EXPECT_EQ(masked_capacity(Ids(100, 1), 4, 400), 256) << "200 rows, in whole tiles of 128";
+  EXPECT_EQ(masked_capacity(Ids(100, 1), 4, 100), 128) << "an expert has a token once";
 }
 
 TEST(AlignedRows, CapacityIsTheWorstCase) {

@@ -167,16 +167,16 @@ void MoeGemm::fill_operands(uint64_t seed) {
 }
 
 MoeGemmArgs MoeGemm::args(RowOrder x, RowOrder out) {
-  const bool sorted = x == RowOrder::sorted;
-  if (sorted && !sorted_x_) {
+  const bool reordered = x != RowOrder::tokens;
+  if (reordered && !in(x).x) {
     throw Error(Exit::internal, "activations are not sorted; prepare() has to");
   }
-  if (out == RowOrder::sorted && !sorted_out_) {
+  if (out != RowOrder::tokens && !in(out).out) {
     throw Error(Exit::internal, "there is no sorted output; prepare() has to make it");
   }
   out_order_ = out;
-  const Tensor* x_scales = sorted ? sorted_x_scales_ : x_scales_;
-  return {.x = sorted ? sorted_x_->data() : x_.data(),
+  const Tensor* x_scales = reordered ? in(x).x_scales : x_scales_;
+  return {.x = reordered ? in(x).x->data() : x_.data(),
           .x_scales = x_scales ? x_scales->data<float>() : nullptr,
           .weights = weights_.data(),
           .weight_scales = weight_scales_ ? weight_scales_->data<float>() : nullptr,
@@ -189,49 +189,76 @@ MoeGemmArgs MoeGemm::args(RowOrder x, RowOrder out) {
 }
 
 void MoeGemm::sort_activations() {
-  if (sorted_x_) return;
-  sorted_x_ = &make_sorted(x_);
-  if (x_scales_) sorted_x_scales_ = &make_sorted(*x_scales_);
+  reorder_activations(RowOrder::sorted);
 }
 
 void MoeGemm::sort_output() {
-  if (sorted_out_) return;
-  sorted_out_ =
-      &make_tensor("sorted " + out_.name(), out_.role(), out_.dtype(), {shape.capacity(), shape.n});
+  reorder_output(RowOrder::sorted);
 }
 
-/// Of a tensor with a row per row of x.
-Tensor& MoeGemm::make_sorted(const Tensor& of) {
-  Tensor& sorted = make_tensor("sorted " + of.name(), of.role(), of.dtype(),
-                               {shape.capacity(), of.shape().back()});
-  copy_sorted(of, sorted);
-  return sorted;
+void MoeGemm::reorder_activations(RowOrder order) {
+  if (in(order).x) return;
+  in(order).x = make_reordered(x_, order);
+  if (x_scales_) in(order).x_scales = make_reordered(*x_scales_, order);
+  copy_reordered(order);
 }
 
-void MoeGemm::copy_sorted(const Tensor& from, Tensor& to) {
-  const auto row_bytes = static_cast<std::ptrdiff_t>(from.bytes()) / shape.source_rows();
-  std::vector<uint8_t> rows(from.bytes()), sorted(to.bytes(), Tensor::kPoisonByte);
-  device().download(rows.data(), from.data(), rows.size());
-  const auto places = sorted_places(aligned_, shape.rows());
-  for (int r = 0; r < shape.rows(); ++r) {
-    std::copy_n(rows.begin() + shape.source(r) * row_bytes, row_bytes,
-                sorted.begin() + places[static_cast<size_t>(r)] * row_bytes);
+void MoeGemm::reorder_output(RowOrder order) {
+  if (!in(order).out) in(order).out = make_reordered(out_, order);
+}
+
+Tensor* MoeGemm::make_reordered(const Tensor& like, RowOrder order) {
+  const bool masked = order == RowOrder::masked;
+  std::vector<int64_t> extents = {shape.capacity(), like.shape().back()};
+  // The first activations': the tensor's place and extents stay when they are replaced.
+  const auto& first = drawn_experts_.first();
+  if (masked) {
+    extents.front() = masked_capacity(first, shape.experts, shape.tokens);
+    extents.insert(extents.begin(), shape.experts);
   }
-  device().upload(to.data(), sorted.data(), sorted.size());
+  return &make_tensor((masked ? "masked " : "sorted ") + like.name(), like.role(), like.dtype(),
+                      extents);
+}
+
+/// Where there are such activations: to their places, poison in the rows of padding.
+void MoeGemm::copy_reordered(RowOrder order) {
+  const auto copy = [&](const Tensor& from, Tensor& to) {
+    const auto row_bytes = static_cast<std::ptrdiff_t>(from.bytes()) / shape.source_rows();
+    std::vector<uint8_t> rows(from.bytes()), reordered(to.bytes(), Tensor::kPoisonByte);
+    device().download(rows.data(), from.data(), rows.size());
+    const auto at = places(order);
+    for (int r = 0; r < shape.rows(); ++r) {
+      std::copy_n(rows.begin() + shape.source(r) * row_bytes, row_bytes,
+                  reordered.begin() + at[static_cast<size_t>(r)] * row_bytes);
+    }
+    device().upload(to.data(), reordered.data(), reordered.size());
+  };
+  if (in(order).x) copy(x_, *in(order).x);
+  if (in(order).x_scales) copy(*x_scales_, *in(order).x_scales);
+}
+
+std::vector<int32_t> MoeGemm::places(RowOrder order) const {
+  if (order == RowOrder::tokens) return {};
+  if (order == RowOrder::sorted) return sorted_places(aligned_, shape.rows());
+  const int capacity = masked_capacity(drawn_experts_.first(), shape.experts, shape.tokens);
+  return masked_places(experts_, shape.experts, capacity);
 }
 
 void MoeGemm::lay_out(const std::string& rows) {
-  if (rows != "" && rows != "sorted" && rows != "listed") return Problem::lay_out(rows);
-  if (rows == "sorted") {
-    sort_activations();
-    sort_output();
+  const std::vector<std::string> names = {"", "listed", "sorted", "masked"};
+  if (std::ranges::count(names, rows) == 0) return Problem::lay_out(rows);
+  out_order_ = rows == "sorted"   ? RowOrder::sorted
+               : rows == "masked" ? RowOrder::masked
+                                  : RowOrder::tokens;
+  if (out_order_ != RowOrder::tokens) {
+    reorder_activations(out_order_);
+    reorder_output(out_order_);
   }
   if (rows != "" && !expert_rows_) {
     expert_rows_ = &make_tensor("expert_rows", Role::activation, DType::i32, {shape.experts});
     rows_by_expert_ = &make_tensor("rows_by_expert", Role::activation, DType::i32, {shape.rows()});
     upload_lists();
   }
-  out_order_ = rows == "sorted" ? RowOrder::sorted : RowOrder::tokens;
 }
 
 void MoeGemm::upload_lists() {
@@ -247,8 +274,7 @@ bool MoeGemm::redraw(uint64_t change) {
   expert_ids_.upload(aligned_.expert_ids);
   padded_rows_.upload(std::vector<int32_t>{aligned_.padded_rows});
   if (expert_rows_) upload_lists();
-  if (sorted_x_) copy_sorted(x_, *sorted_x_);
-  if (sorted_x_scales_) copy_sorted(*x_scales_, *sorted_x_scales_);
+  for (const RowOrder order : {RowOrder::sorted, RowOrder::masked}) copy_reordered(order);
   truths_.turn(change, truth_);
   row_truths_.turn(change, row_truth_);
   return experts_ != drawn_experts_.first();

@@ -16,10 +16,13 @@
 //
 // x and the output are in token order (x(r), r), or in sorted order: what row r reads or is at r's
 // place in sorted_token_ids, undefined rows in between, as in DeepGEMM's contiguous layout and, of
-// what lies between the two products, in SGLang PR 10567. A variant asks for each of them in the
+// what lies between the two products, in SGLang PR 10567; or both are in masked order, each
+// expert's rows at the beginning of a part of the same size (masked_capacity()), as in DeepGEMM's
+// masked layout and in decoding under expert parallelism. A variant asks for each of them in the
 // order it works in.
 #pragma once
 
+#include <array>
 #include <cmath>
 
 #include "harness/kernel/kernel.h"
@@ -73,7 +76,7 @@ MOEGATE_HD int slices_of(const MoeGemmShape& shape) {
 }
 
 /// Of x with its scale factors, and of the output.
-enum class RowOrder { tokens, sorted };
+enum class RowOrder { tokens, sorted, masked };
 
 /// Everything a launch needs, by value; pointers are device pointers. What is in sorted order has a
 /// row per place instead: [capacity, ...].
@@ -157,7 +160,7 @@ class MoeGemm : public Problem {
   Corruptions corruptions() override;
   Cost cost() const override;
   /// listed: tensors expert_rows [E] and rows_by_expert [R], which have no padding; sorted: also x
-  /// and out in sorted order, tensors "sorted x" and so on.
+  /// and out in sorted order, tensors "sorted x" and so on; masked: "masked x" [E, Mmax, K] ...
   void lay_out(const std::string& rows) override;
   std::vector<Fact> facts() const override;
 
@@ -170,17 +173,28 @@ class MoeGemm : public Problem {
 
   Tolerance own_ceilings() const;
   void fill_operands(uint64_t seed);
-  Tensor& make_sorted(const Tensor& of);
-  void copy_sorted(const Tensor& from, Tensor& to);
+  /// Activations and output in another order than the tokens'; null until a variant asks for them.
+  struct Reordered {
+    Tensor *x, *x_scales, *out;
+  };
+  void reorder_activations(RowOrder order);
+  void reorder_output(RowOrder order);
+  Tensor* make_reordered(const Tensor& like, RowOrder order);
+  void copy_reordered(RowOrder order);
   void upload_lists();
   bool redraw(uint64_t change) override;
+  Reordered& in(RowOrder order) { return reordered_.at(order == RowOrder::masked); }
   /// In the order last asked for.
-  Tensor& out() const { return out_order_ == RowOrder::sorted ? *sorted_out_ : out_; }
+  Tensor& out() const {
+    return out_order_ == RowOrder::tokens ? out_
+                                          : *reordered_.at(out_order_ == RowOrder::masked).out;
+  }
   std::vector<uint16_t> download_rows() const;
   void upload_rows(const std::vector<uint16_t>& rows);
   ExpertProduct product_of(int32_t expert, const MoeGemmSample& at, ScaleOrder order) const;
   std::vector<double> truth(ScaleOrder order, const MoeGemmSample& at) const;
-  std::vector<int32_t> places() const;
+  /// Of the routed rows; empty: in token order.
+  std::vector<int32_t> places(RowOrder order) const;
   std::function<std::string(int64_t row)> row_name() const;
   void swap_experts();
   void drop_row();
@@ -195,8 +209,8 @@ class MoeGemm : public Problem {
   Tensor& expert_ids_;
   Tensor& padded_rows_;
   Tensor& out_;
+  std::array<Reordered, 2> reordered_{};  // sorted, masked
   // Made when a variant first asks for them.
-  Tensor *sorted_x_ = nullptr, *sorted_x_scales_ = nullptr, *sorted_out_ = nullptr;
   Tensor *expert_rows_ = nullptr, *rows_by_expert_ = nullptr;
   DrawnRows<int32_t> drawn_experts_;
   std::vector<int32_t> experts_;  // [R]

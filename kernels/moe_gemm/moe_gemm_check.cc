@@ -65,7 +65,7 @@ std::vector<uint16_t> MoeGemm::download_rows() const {
   std::vector<uint16_t> rows;
   const auto width = static_cast<std::ptrdiff_t>(shape.n);
   rows.reserve(static_cast<size_t>(shape.rows() * width));
-  for (const std::ptrdiff_t place : places()) {
+  for (const std::ptrdiff_t place : places(out_order_)) {
     rows.insert(rows.end(), out.begin() + place * width, out.begin() + (place + 1) * width);
   }
   return rows;
@@ -74,14 +74,14 @@ std::vector<uint16_t> MoeGemm::download_rows() const {
 /// The reverse; leaves what is no routed row as it is.
 void MoeGemm::upload_rows(const std::vector<uint16_t>& rows) {
   if (out_order_ == RowOrder::tokens) return out_.upload(rows);
-  auto out = sorted_out_->download<uint16_t>();
+  auto out = this->out().download<uint16_t>();
   const auto width = static_cast<std::ptrdiff_t>(shape.n);
   auto from = rows.begin();
-  for (const std::ptrdiff_t place : places()) {
+  for (const std::ptrdiff_t place : places(out_order_)) {
     std::copy_n(from, width, out.begin() + place * width);
     from += width;
   }
-  sorted_out_->upload(out);
+  this->out().upload(out);
 }
 
 /// "token 12, expert 5"
@@ -105,29 +105,23 @@ Checked MoeGemm::check() const {
   return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
 }
 
-/// Of the routed rows in the output, in its order; empty: token order.
-std::vector<int32_t> MoeGemm::places() const {
-  if (out_order_ == RowOrder::tokens) return {};
-  return sorted_places(aligned_, shape.rows());
-}
-
 std::vector<TokenRows> MoeGemm::rows_of(int64_t place) const {
   std::vector<int64_t> rows = check::rows_of_token(place, shape.topk);
-  if (const auto sorted = places(); !sorted.empty()) {
-    for (int64_t& row : rows) row = sorted[static_cast<size_t>(row)];
+  if (const auto at = places(out_order_); !at.empty()) {
+    for (int64_t& row : rows) row = at[static_cast<size_t>(row)];
   }
   return {{&out(), shape.n, rows}};
 }
 
 std::vector<SampledOutput> MoeGemm::sampled_outputs() const {
   if (static_cast<int64_t>(truth_.size()) == int64_t{shape.rows()} * shape.n) return {};
-  return {{&out(), shape.rows(), shape.n, places(), own_ceilings()}};
+  return {{&out(), shape.rows(), shape.n, places(out_order_), own_ceilings()}};
 }
 
 std::vector<Accuracy> MoeGemm::check_rows(const std::vector<int64_t>& rows) {
   const MoeGemmSample at{{rows.begin(), rows.end()}, all_below(shape.n)};
   const auto& expected = row_truth_.of(rows, [&] { return truth(ScaleOrder::right, at); });
-  return {check::compare_bf16_rows(device(), out(), shape.n, rows, places(), expected,
+  return {check::compare_bf16_rows(device(), out(), shape.n, rows, places(out_order_), expected,
                                    own_ceilings(), row_name())};
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "harness/device/open.h"
@@ -122,6 +123,70 @@ TYPED_TEST(MoeGemmSortedOrder, ListsHaveNoPaddingAndFollowTheRouting) {
   problem.replace_activations(1);
   EXPECT_NE(lists()[1], first[1]);
   EXPECT_THROW(problem.lay_out("by_moon"), Error);
+}
+
+Tensor& tensor_of(Problem& problem, const std::string& name) {
+  for (Tensor* tensor : problem.tensors()) {
+    if (tensor->name() == name) return *tensor;
+  }
+  throw Error(Exit::internal, "no tensor " + name);
+}
+
+/// Calls `see` with a row and its place, expert by expert from place expert * capacity on.
+template <class P>
+void for_masked_rows(P& problem, const std::function<void(int32_t row, int64_t place)>& see) {
+  const auto counts = tensor_of(problem, "expert_rows").template download<int32_t>();
+  const auto rows = tensor_of(problem, "rows_by_expert").template download<int32_t>();
+  const int64_t capacity = tensor_of(problem, "masked x").shape()[1];
+  size_t next = 0;
+  for (size_t e = 0; e < counts.size(); ++e) {
+    for (int32_t i = 0; i < counts[e]; ++i) {
+      see(rows[next++], static_cast<int64_t>(e) * capacity + i);
+    }
+  }
+  EXPECT_EQ(next, rows.size());
+}
+
+TYPED_TEST(MoeGemmSortedOrder, MaskedRowsStandWithTheirExpert) {
+  const Case c = moe_gemm_case<TypeParam>({{"inter", "256"}});
+  TypeParam problem(*this->device_, c);
+  problem.lay_out("masked");
+  const Tensor& x = tensor_of(problem, "masked x");
+  EXPECT_EQ(x.shape(), (std::vector<int64_t>{8, kMaskedRows, problem.shape.k}));
+  const auto expect_activations = [&] {
+    const MoeGemmArgs tokens = problem.args();
+    int64_t copied = 0;
+    for_masked_rows(problem, [&](int32_t row, int64_t place) {
+      const int bytes = problem.shape.row_bytes();
+      EXPECT_EQ(row_of(x.data(), place, bytes), row_of(tokens.x, problem.shape.source(row), bytes));
+      copied += bytes;
+    });
+    const auto all = row_of(x.data(), 0, static_cast<int64_t>(x.bytes()));
+    // No code of the drawn values is the poison's, which is NaN.
+    EXPECT_EQ(std::ranges::count(all, Tensor::kPoisonByte),
+              static_cast<int64_t>(x.bytes()) - copied);
+  };
+  expect_activations();
+  problem.replace_activations(1);
+  expect_activations();
+  problem.replace_activations(0);
+
+  problem.poison();
+  check::launch_host_variant(problem, c, "gather");
+  const uint64_t hash = problem.check().hash;
+  const uint16_t* right = problem.args().out;
+  problem.lay_out("masked");
+  EXPECT_FALSE(problem.check().accuracy[0].ok) << "nobody wrote these";
+  auto* out = tensor_of(problem, "masked out").template data<uint16_t>();
+  for_masked_rows(problem, [&](int32_t row, int64_t place) {
+    std::copy_n(right + int64_t{row} * problem.shape.n, problem.shape.n,
+                out + place * problem.shape.n);
+  });
+  const Checked checked = problem.check();
+  EXPECT_TRUE(checked.accuracy[0].ok) << checked.accuracy[0].why;
+  EXPECT_EQ(checked.hash, hash) << "of the routed rows alone, in one order";
+  problem.corruptions().experts_swapped.apply();
+  EXPECT_FALSE(problem.check().accuracy[0].ok);
 }
 
 }  // namespace

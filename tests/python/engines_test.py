@@ -92,13 +92,19 @@ def pad(array, widths):
 
 
 TORCH = {
+    "arange": lambda count, device: np.arange(count),
     "as_tensor": np.asarray,
     "float32": np.float32,
     "clamp": lambda array, max: np.minimum(array, max),
+    "cumsum": np.cumsum,
     "div": lambda array, by, rounding_mode: array // by,
     "repeat_interleave": np.repeat,
     "transpose": np.swapaxes,
 }
+
+
+class OnDevice(np.ndarray):
+    device = "cuda:0"
 
 
 class Routed:
@@ -215,6 +221,44 @@ class DeepGemm(unittest.TestCase):
             truth = p.weights[expert] * np.repeat(p.weight_scales[expert], 128, 1) @ x
             np.testing.assert_allclose(unweighted[place], truth)
             np.testing.assert_allclose(p.out[place], truth * p.routing_weights[row])
+
+    def test_masked_rows_stand_with_their_expert(self):
+        random = np.random.default_rng(4)
+        routed = Routed(random, tokens=5, topk=2, experts=4, block=8)
+        told = []
+
+        def multiply(a, b, d, masked_m, expected_m):
+            (x, x_scales), (weights, weight_scales) = a, b
+            told.append(expected_m)
+            for expert, count in enumerate(masked_m):
+                w = weights[expert] * np.repeat(weight_scales[expert], 128, 1)
+                for row in range(count):
+                    d[expert, row] = w @ (x[expert, row] * np.repeat(x_scales[expert, row], 128))
+
+        deepgemm = imported("deepgemm_moe", [
+            module("torch", **TORCH), module("deep_gemm", m_grouped_fp8_gemm_nt_masked=multiply)], "deep_gemm")
+        case = types.SimpleNamespace(dtype="fp8", block=64)
+        self.assertIsNone(deepgemm.masked_unsupported(case, None))
+        self.assertIn("m_grouped_gemm_fp8_fp8_bf16_nt_contiguous", deepgemm.unsupported(
+            types.SimpleNamespace(dtype="fp8", block=128), None))
+        self.assertEqual([(one.name, one.rows) for one in VARIANTS[-2:]], [("deepgemm_masked", "masked")] * 2)
+        p = types.SimpleNamespace(
+            tokens=5, topk=2, experts=4,
+            x=random.normal(size=(4, 16, 256)), x_scales=random.uniform(size=(4, 16, 2)),
+            weights=random.normal(size=(4, 128, 256)), weight_scales=random.uniform(size=(4, 1, 2)),
+            routing_weights=random.uniform(size=10), out=np.zeros((4, 16, 128)),
+            expert_rows=routed.counts.view(OnDevice), rows_by_expert=routed.listed)
+        deepgemm.masked_gate_up(p)
+        unweighted, p.out = p.out, np.zeros((4, 16, 128))
+        deepgemm.masked_down(p)
+        self.assertEqual(told, [3, 3])
+        listed = iter(routed.listed)
+        for expert, count in enumerate(routed.counts):
+            for row in range(count):
+                x = p.x[expert, row] * np.repeat(p.x_scales[expert, row], 128)
+                truth = p.weights[expert] * np.repeat(p.weight_scales[expert], 128, 1) @ x
+                np.testing.assert_allclose(unweighted[expert, row], truth)
+                np.testing.assert_allclose(p.out[expert, row], truth * p.routing_weights[next(listed)])
 
     def test_an_older_one_has_one_alignment(self):
         deepgemm = imported("deepgemm_moe", [
