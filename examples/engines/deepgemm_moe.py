@@ -6,7 +6,7 @@ r"""moe_gate_up and moe_down by DeepGEMM's grouped GEMMs: rows in expert order, 
 
 For `deepgemm`, `block` is its alignment of an expert's rows, and with it the block that it multiplies. A launch begins
 with what an engine's quantisation writes at once: factors column by column, and the expert of every row. DeepGEMM has
-no routing weights: here they are multiplied into the factors of x.
+no routing weights: with `weighted = 1` they are multiplied into the factors of x, with `--axis weighted=0` nowhere.
 `moegate report kernels` has the product alone.
 """
 
@@ -86,8 +86,10 @@ def gate_up(p):
 @variant("moe_down")
 def down(p):
     """DeepGEMM's m_grouped_fp8_gemm_nt_contiguous, routing weights in the factors of x"""
+    if not p.weighted:
+        return multiply(p, p.x_scales)
     rows = torch.clamp(p.sorted_token_ids, max=p.tokens * p.topk - 1)  # of padding: any
-    multiply(p, p.x_scales * p.routing_weights[rows][:, None])
+    return multiply(p, p.x_scales * p.routing_weights[rows][:, None])
 
 
 @masked_variant("moe_gate_up")
@@ -99,7 +101,9 @@ def masked_gate_up(p):
 @masked_variant("moe_down")
 def masked_down(p):
     """DeepGEMM's m_grouped_fp8_gemm_nt_masked, routing weights in the factors of x"""
+    if not p.weighted:
+        return multiply_masked(p, p.x_scales)
     starts = torch.cumsum(p.expert_rows, 0) - p.expert_rows
     places = starts[:, None] + torch.arange(p.x.shape[1], device=p.expert_rows.device)
     rows = p.rows_by_expert[torch.clamp(places, max=p.tokens * p.topk - 1)]  # of padding: any
-    multiply_masked(p, p.x_scales * p.routing_weights[rows][:, :, None])
+    return multiply_masked(p, p.x_scales * p.routing_weights[rows][:, :, None])

@@ -53,6 +53,7 @@ def launch(p, gate_up):
         M=p.tokens,
         block_shape=[128, 128],
     )
+    weights = None if gate_up or not p.weighted else p.routing_weights.reshape(p.tokens, p.topk)
     KERNEL(
         A=p.x,
         B=p.weights,
@@ -60,11 +61,11 @@ def launch(p, gate_up):
         A_scale=p.x_scales,
         B_scale=p.weight_scales,
         B_zp=None,
-        topk_weights=None if gate_up else p.routing_weights.reshape(p.tokens, p.topk),
+        topk_weights=weights,
         sorted_token_ids=p.sorted_token_ids,
         expert_ids=p.expert_ids,
         num_tokens_post_padded=p.num_tokens_post_padded,
-        mul_routed_weight=not gate_up,
+        mul_routed_weight=weights is not None,
         top_k=p.topk if gate_up else 1,
         config={**config, "BLOCK_SIZE_M": rows_per_block(p)},
         compute_type=tl.bfloat16,

@@ -125,4 +125,4 @@ def gate_up(p):
 @moegate.variant("moe_down", "triton_grouped", unsupported=unsupported)
 def down(p):
     """Triton: tiles of BM rows and 128 columns, rows gathered by their ids"""
-    launch(p, share=1, routing_weights=p.routing_weights)
+    launch(p, share=1, routing_weights=p.routing_weights if p.weighted else None)

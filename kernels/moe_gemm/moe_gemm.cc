@@ -21,18 +21,21 @@ enum Stream : uint64_t {
   kRoutingStream
 };
 
-std::vector<Param> params() {
-  return {{"tokens", "", "T, 1 to 65536"},
-          {"experts", "", "E, 1 to 1024"},
-          {"topk", "", "k, 1 to 16"},
-          {"hidden", "", "H"},
-          {"inter", "", "I, the layer's inner width (of one rank)"},
-          {"block", "0",
-           "BM, rows that an expert's are padded to; 0: by T, as vLLM's defaults; tuned: as the "
-           "shape's tile configuration (suites/tiles); shipped: as a variant of "
-           "--module chooses"},
-          {"dtype", "fp8", "of x and weights: fp8 (with scale factors per 128) or bf16"},
-          {"routing", "uniform", kRoutingHelp}};
+std::vector<Param> params(std::vector<Param> more = {}) {
+  std::vector<Param> all = {
+      {"tokens", "", "T, 1 to 65536"},
+      {"experts", "", "E, 1 to 1024"},
+      {"topk", "", "k, 1 to 16"},
+      {"hidden", "", "H"},
+      {"inter", "", "I, the layer's inner width (of one rank)"},
+      {"block", "0",
+       "BM, rows that an expert's are padded to; 0: by T, as vLLM's defaults; tuned: as the "
+       "shape's tile configuration (suites/tiles); shipped: as a variant of "
+       "--module chooses"},
+      {"dtype", "fp8", "of x and weights: fp8 (with scale factors per 128) or bf16"},
+      {"routing", "uniform", kRoutingHelp}};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
 }
 
 template <class P>
@@ -50,7 +53,7 @@ const Op<MoeGateUp> gate_up({
 
 const Op<MoeDown> down({
     .help = "grouped GEMM activations * W2 per routed row, times its routing weight",
-    .params = params(),
+    .params = params({{"weighted", "1", "0: routing weights are multiplied elsewhere"}}),
     .yardstick = "gather",
     .before = {.cuda = {{"gather"}}},
     .resolve = resolve<MoeDown>,
@@ -67,6 +70,7 @@ MoeGemmShape shape_for(const Case& c, bool down) {
   s.k = down ? inter : hidden;
   s.n = down ? hidden : 2 * inter;
   s.down = down;
+  s.unweighted = down && c.get_int("weighted", 0, 1) == 0;
   s.block = static_cast<int>(c.get_int("block", 0, 256));
   if (s.block == 0) s.block = default_block(s.dtype, s.tokens);
   if (s.scaled() && s.k % kMoeGroup != 0) {
@@ -119,9 +123,9 @@ MoeGemm::MoeGemm(Device& device, const Case& c, const MoeGemmShape& s, double mo
       weight_scales_(s.scaled() ? &make_tensor("weight_scales", Role::weight, DType::f32,
                                                {s.experts, s.n_groups(), s.k_groups()})
                                 : nullptr),
-      routing_weights_(
-          s.down ? &make_tensor("routing_weights", Role::activation, DType::f32, {s.rows()})
-                 : nullptr),
+      routing_weights_(s.down && !s.unweighted ? &make_tensor("routing_weights", Role::activation,
+                                                              DType::f32, {s.rows()})
+                                               : nullptr),
       sorted_token_ids_(
           make_tensor("sorted_token_ids", Role::activation, DType::i32, {s.capacity()})),
       expert_ids_(make_tensor("expert_ids", Role::activation, DType::i32,

@@ -7,7 +7,7 @@
 //               weights[e(r), n, k]
 //
 // - gate_up (K = hidden, N = 2*inter): x(r) = r / topk, without w
-// - down (K = inter, N = hidden): x(r) = r, times the routing weight w[r]
+// - down (K = inter, N = hidden): x(r) = r, times the routing weight w[r] unless weighted = 0
 //
 // g counts groups of 128 along K; bf16 has no scale factors. Rounded once, to bf16. Every variant
 // starts from the outputs of moe_align for blocks of BM rows (aligned_rows.h), which are operands
@@ -47,8 +47,9 @@ struct MoeGemmShape {
   int k, n;                   // of the product
   int block;                  // BM: rows that every expert's rows are padded to
   bool down;
-  uint8_t unused[3] = {};  // in place of padding, whose bytes nobody writes
-  DType dtype;             // of x and weights: e4m3 or bf16
+  bool unweighted = false;  // down without routing weights
+  uint8_t unused[2] = {};   // in place of padding, whose bytes nobody writes
+  DType dtype;              // of x and weights: e4m3 or bf16
 
   MOEGATE_HD int rows() const { return tokens * topk; }                  // R
   MOEGATE_HD int source_rows() const { return down ? rows() : tokens; }  // rows of x
@@ -85,7 +86,7 @@ struct MoeGemmArgs {
   const float* x_scales;            // [source_rows, K/128]; null for bf16
   const void* weights;              // [E, N, K] of dtype
   const float* weight_scales;       // [E, ceil(N/128), K/128]; null for bf16
-  const float* routing_weights;     // [R]; null for gate_up
+  const float* routing_weights;     // [R]; null without
   const int32_t* sorted_token_ids;  // [capacity]
   const int32_t* expert_ids;        // [ceil(capacity / BM)]
   const int32_t* padded_rows;       // [1]: num_tokens_post_padded

@@ -189,5 +189,25 @@ TYPED_TEST(MoeGemmSortedOrder, MaskedRowsStandWithTheirExpert) {
   EXPECT_FALSE(problem.check().accuracy[0].ok);
 }
 
+TEST(MoeDownWithoutWeights, IsTheProductAlone) {
+  const auto device = open_host_device();
+  const Case weighted = moe_gemm_case<MoeDown>({});
+  Case c = weighted;
+  c.params["weighted"] = "0";
+  EXPECT_EQ(weighted.get("weighted"), "1") << "the default, which no key names";
+  MoeDown alone(*device, c), usual(*device, weighted);
+  EXPECT_EQ(alone.args().routing_weights, nullptr);
+  for (const char* variant : {"gather", "split_k2"}) {
+    alone.poison();
+    check::launch_host_variant(alone, c, variant);
+    const Checked checked = alone.check();
+    EXPECT_TRUE(checked.accuracy[0].ok) << checked.accuracy[0].why;
+  }
+  check::launch_host_variant(usual, weighted, "gather");
+  std::copy_n(usual.args().out, usual.shape.rows() * usual.shape.n, alone.args().out);
+  EXPECT_FALSE(alone.check().accuracy[0].ok) << "weights are 0.5 to 1.5";
+  EXPECT_LT(alone.cost().read_bytes, usual.cost().read_bytes);
+}
+
 }  // namespace
 }  // namespace moegate::moe_gemm

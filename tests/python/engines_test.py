@@ -130,12 +130,12 @@ class Routed:
 class Vllm(unittest.TestCase):
     TOKENS, TOPK, EXPERTS, BLOCK, N, K = 5, 2, 4, 4, 256, 384
 
-    def problem(self, rows_of_x):
+    def problem(self, rows_of_x, weighted=1):
         random = np.random.default_rng(1)
         routed = Routed(random, self.TOKENS, self.TOPK, self.EXPERTS, self.BLOCK)
         rows, self.experts = routed.rows, routed.expert
         return types.SimpleNamespace(
-            tokens=self.TOKENS, topk=self.TOPK, experts=self.EXPERTS,
+            tokens=self.TOKENS, topk=self.TOPK, experts=self.EXPERTS, weighted=weighted,
             x=random.normal(size=(rows_of_x, self.K)), x_scales=random.uniform(size=(rows_of_x, self.K // 128)),
             weights=random.normal(size=(self.EXPERTS, self.N, self.K)),
             weight_scales=random.uniform(size=(self.EXPERTS, self.N // 128, self.K // 128)),
@@ -162,6 +162,10 @@ class Vllm(unittest.TestCase):
         vllm.down(p)
         np.testing.assert_allclose(p.out, self.truth(p, 1, weighted=True))
         self.assertEqual(look_up.asked, ((4, 768, 256), (4, 256, 384), 2, "fp8_w8a8", 5))
+        p = self.problem(self.TOKENS * self.TOPK, weighted=0)
+        del p.routing_weights
+        vllm.down(p)
+        np.testing.assert_allclose(p.out, self.truth(p, 1, weighted=False))
 
     def test_the_older_kernel_has_zero_points(self):
         vllm = adapter(also_taking("B_zp"), "invoke_fused_moe_kernel")
@@ -208,7 +212,7 @@ class DeepGemm(unittest.TestCase):
             tokens=5, topk=2, experts=4, x=random.normal(size=(places, 256)), x_scales=random.uniform(size=(places, 2)),
             weights=random.normal(size=(4, 128, 256)), weight_scales=random.uniform(size=(4, 1, 2)),
             routing_weights=random.uniform(size=10), out=np.zeros((places, 128)),
-            sorted_token_ids=routed.sorted, expert_ids=routed.blocks)
+            sorted_token_ids=routed.sorted, expert_ids=routed.blocks, weighted=1)
         deepgemm.gate_up(p)
         unweighted, p.out = p.out, np.zeros((places, 128))
         deepgemm.down(p)
@@ -221,6 +225,10 @@ class DeepGemm(unittest.TestCase):
             truth = p.weights[expert] * np.repeat(p.weight_scales[expert], 128, 1) @ x
             np.testing.assert_allclose(unweighted[place], truth)
             np.testing.assert_allclose(p.out[place], truth * p.routing_weights[row])
+        p.weighted, p.out = 0, np.zeros((places, 128))
+        del p.routing_weights
+        deepgemm.down(p)
+        np.testing.assert_array_equal(p.out, unweighted)
 
     def test_masked_rows_stand_with_their_expert(self):
         random = np.random.default_rng(4)
@@ -243,7 +251,7 @@ class DeepGemm(unittest.TestCase):
             types.SimpleNamespace(dtype="fp8", block=128), None))
         self.assertEqual([(one.name, one.rows) for one in VARIANTS[-2:]], [("deepgemm_masked", "masked")] * 2)
         p = types.SimpleNamespace(
-            tokens=5, topk=2, experts=4,
+            tokens=5, topk=2, experts=4, weighted=1,
             x=random.normal(size=(4, 16, 256)), x_scales=random.uniform(size=(4, 16, 2)),
             weights=random.normal(size=(4, 128, 256)), weight_scales=random.uniform(size=(4, 1, 2)),
             routing_weights=random.uniform(size=10), out=np.zeros((4, 16, 128)),
@@ -251,14 +259,17 @@ class DeepGemm(unittest.TestCase):
         deepgemm.masked_gate_up(p)
         unweighted, p.out = p.out, np.zeros((4, 16, 128))
         deepgemm.masked_down(p)
-        self.assertEqual(told, [3, 3])
+        weighted, p.weighted, p.out = p.out, 0, np.zeros((4, 16, 128))
+        deepgemm.masked_down(p)
+        self.assertEqual(told, [3, 3, 3])
+        np.testing.assert_array_equal(p.out, unweighted)
         listed = iter(routed.listed)
         for expert, count in enumerate(routed.counts):
             for row in range(count):
                 x = p.x[expert, row] * np.repeat(p.x_scales[expert, row], 128)
                 truth = p.weights[expert] * np.repeat(p.weight_scales[expert], 128, 1) @ x
                 np.testing.assert_allclose(unweighted[expert, row], truth)
-                np.testing.assert_allclose(p.out[expert, row], truth * p.routing_weights[next(listed)])
+                np.testing.assert_allclose(weighted[expert, row], truth * p.routing_weights[next(listed)])
 
     def test_an_older_one_has_one_alignment(self):
         deepgemm = imported("deepgemm_moe", [
