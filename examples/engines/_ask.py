@@ -50,4 +50,5 @@ def ask(package, places, needed, optional=()):
 def rows_per_block(p):
     """BM, which the operands' sizes tell: with block = 0 the parameter does not."""
     rows, capacity = p.tokens * p.topk, p.sorted_token_ids.shape[0]
-    return capacity // rows if rows < p.experts else (capacity - rows) // p.experts + 1
+    experts = p.weights.shape[0]  # of the rank
+    return capacity // rows if rows < experts else (capacity - rows) // experts + 1

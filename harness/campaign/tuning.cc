@@ -102,11 +102,12 @@ TileRow row_of(const Case& c, const std::string& variant) {
   constexpr int kMost = std::numeric_limits<int>::max();
   const bool in_blocks = tunes_blocks(c.op);
   const auto block = in_blocks ? static_cast<int>(c.get_int("block", 1, kMost)) : 0;
-  const auto tokens = static_cast<int>(c.get_int("tokens", 1, kMost));
   Case base = c;
   if (in_blocks) base.params.erase("block");
-  return {
-      {tuned_name(c), tokens, c.op}, base.key(), routing_of(c), config_of_variant(variant, block)};
+  return {{tuned_name(c), tuned_tokens(c), c.op},
+          base.key(),
+          routing_of(c),
+          config_of_variant(variant, block)};
 }
 
 /// All results of a run so far.

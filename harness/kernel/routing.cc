@@ -232,12 +232,17 @@ std::vector<int32_t> routed_experts(const std::string& spec, const RoutingShape&
 
 Skew skew_of(std::span<const int32_t> ids, int experts) {
   std::vector<int64_t> loads(static_cast<size_t>(experts));
-  for (const int32_t id : ids) ++loads.at(static_cast<size_t>(id));
+  int64_t rows = 0;
+  for (const int32_t id : ids) {
+    if (id < 0 || id >= experts) continue;
+    ++loads[static_cast<size_t>(id)];
+    ++rows;
+  }
   Skew skew;
   skew.active_experts = experts - static_cast<int>(std::ranges::count(loads, 0));
-  if (ids.empty()) return skew;
+  if (rows == 0) return skew;
   const auto largest = static_cast<double>(*std::max_element(loads.begin(), loads.end()));
-  skew.max_over_mean = largest * experts / static_cast<double>(ids.size());
+  skew.max_over_mean = largest * experts / static_cast<double>(rows);
   return skew;
 }
 

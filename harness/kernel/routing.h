@@ -47,7 +47,7 @@ std::vector<double> routing_scores(const std::string& spec, const RoutingShape& 
 std::vector<int32_t> routed_experts(const std::string& spec, const RoutingShape& shape,
                                     uint64_t seed);
 
-/// How uneven an assignment came out.
+/// How uneven an assignment came out. Ids that are no expert do not count.
 struct Skew {
   int active_experts = 0;    // experts with at least one token
   double max_over_mean = 0;  // largest load over the mean over all experts

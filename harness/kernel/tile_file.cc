@@ -13,6 +13,7 @@
 #include "harness/base/files.h"
 #include "harness/base/formats.h"
 #include "harness/base/text.h"
+#include "harness/kernel/expert_rank.h"
 
 namespace moegate {
 namespace fs = std::filesystem;
@@ -119,8 +120,9 @@ std::string TileShape::name() const {
 }
 
 TileShape tile_shape(const Case& c) {
+  const Case even = even_share(c);
   const auto get = [&](const char* name) {
-    return static_cast<int>(c.get_int(name, 1, std::numeric_limits<int>::max()));
+    return static_cast<int>(even.get_int(name, 1, std::numeric_limits<int>::max()));
   };
   return {get("experts"), get("topk"), get("hidden"), get("inter"), c.get("dtype")};
 }

@@ -45,7 +45,8 @@ struct TileShape {
 
   std::string name() const;  // "E=256,topk=8,H=7168,N=256,dtype=fp8"
 };
-/// Throws Error(usage) for a case that lacks one of these parameters.
+/// Of a rank: that of its even_share(). Throws Error(usage) for a case that lacks one of these
+/// parameters.
 TileShape tile_shape(const Case& c);
 
 /// One section of a file.

@@ -9,6 +9,7 @@
 
 #include "harness/base/error.h"
 #include "harness/kernel/choice.h"
+#include "harness/kernel/expert_rank.h"
 #include "harness/kernel/object_code.h"
 #include "harness/kernel/tile_file.h"
 
@@ -41,9 +42,10 @@ std::string letter_of(const std::string& param) {
 }
 
 std::string name_of_file(const std::string& op, const Tuning& tuning, const Case& c) {
+  const Case even = even_share(c);
   std::string name = op;
   for (const std::string& param : tuning.shape) {
-    name += fmt::format(",{}={}", letter_of(param), c.get(param));
+    name += fmt::format(",{}={}", letter_of(param), even.get(param));
   }
   return name;
 }
@@ -75,10 +77,10 @@ struct Decision {
 };
 
 Decision decide(const Candidates& all, const Case& c, const DeviceFacts& device) {
-  const auto tokens = static_cast<int>(c.get_int("tokens", 1, std::numeric_limits<int>::max()));
   Decision decision;
-  decision.entry = tuned_entry({device.klass, name_of_file(all.op, all.tuning, c), routing_of(c)},
-                               all.op, tokens, [&](const TunedTile& t) { refuse_faults(all, t); });
+  decision.entry =
+      tuned_entry({device.klass, name_of_file(all.op, all.tuning, c), routing_of(c)}, all.op,
+                  tuned_tokens(c), [&](const TunedTile& t) { refuse_faults(all, t); });
   if (decision.entry) {
     decision.runs = all.find(decision.entry->config.kernel);
     decision.why = why_unsupported(*decision.runs, c, device);
@@ -181,6 +183,11 @@ void add_tuned(Registry& registry) {
 std::string tuned_name(const Case& c) {
   const OpEntry& op = find_op(c.op);
   return op.tuning.usual ? name_of_file(op.name, op.tuning, c) : tile_shape(c).name();
+}
+
+int tuned_tokens(const Case& c) {
+  constexpr int64_t kMost = std::numeric_limits<int>::max();
+  return static_cast<int>(even_share(c).get_int("tokens", 1, kMost));
 }
 
 bool launches_others(const Variant& variant) {

@@ -18,6 +18,8 @@ void add_tuned(Registry& registry);
 /// of the grouped GEMMs, which share one, TileShape::name(). Throws Error(usage) for a case that
 /// lacks a parameter.
 std::string tuned_name(const Case& c);
+/// The token count of its entry: of a rank that of its even_share().
+int tuned_tokens(const Case& c);
 
 /// Whether a variant launches others of its operator, so that their code is its own.
 bool launches_others(const Variant& variant);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "harness/kernel/expert_rank.h"
 #include "harness/kernel/object_code.h"
 #include "harness/values/run.h"
 
@@ -95,7 +96,7 @@ class Question {
   /// Whether the variant runs so many tokens and the operator says which rows are a token's. Throws
   /// Error(usage) where there is no such case.
   bool launch_all(int64_t tokens) {
-    Case c = case_;
+    Case c = with_one_rank(case_);
     c.params["tokens"] = std::to_string(tokens);
     c.truth = false;
     const OpEntry& op = find_op(c.op, registry_);

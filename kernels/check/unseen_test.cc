@@ -31,12 +31,17 @@ const std::vector<Small>& small_cases() {
                              "w4_gate_up", "w4_down", "w4_layer", "qmoe_layer"}) {
         cases.push_back({op, with(gemm, tokens)});
       }
+      for (const char* op : {"moe_gate_up", "moe_down", "fused_moe"}) {
+        cases.push_back({op, with(gemm, with(tokens, {{"rank", "1/2"}}))});
+      }
+      cases.push_back({"moe_down", with(gemm, with(tokens, {{"rank", "busiest/4"}}))});
       cases.push_back({"w4_gate_up", with(gemm, with(tokens, {{"weights", "int4"}}))});
       cases.push_back({"qmoe_fc1_swiglu", with(gemm, with(tokens, {{"data", "edges"}}))});
       const Params routed = with(tokens, {{"experts", "16"}, {"topk", "4"}});
       cases.push_back({"topk_sort", with(routed, {{"hidden", "64"}})});
       cases.push_back({"moe_align", with(routed, {{"block", "16"}})});
       cases.push_back({"moe_align", with(routed, {{"block", "16"}, {"routing", "balanced"}})});
+      cases.push_back({"moe_align", with(routed, {{"block", "16"}, {"rank", "1/4"}})});
       cases.push_back({"router_gemm", with(routed, {{"hidden", "64"}})});
       const Params rows = with(tokens, {{"topk", "2"}});
       cases.push_back({"moe_sum", with(rows, {{"hidden", "64"}})});

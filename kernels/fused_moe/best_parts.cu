@@ -3,6 +3,7 @@
 #include "kernels/fused_moe/best_parts.h"
 
 #include "kernels/moe_align/launches.h"
+#include "kernels/moe_gemm/gather/zero_output.h"
 #include "kernels/moe_sum/launches.h"
 #include "kernels/silu_mul_quant/launches.h"
 
@@ -11,7 +12,7 @@ namespace {
 
 void multiply(const moe_gemm::MoeGemmArgs& args, const FusedMoe& problem, ChooseTile choose,
               const Launch& where) {
-  choose(args.shape, routing_of(problem.spec), where.device).launch(args, nullptr, where);
+  choose(args.shape, problem.spec, where.device).launch(args, nullptr, where);
 }
 
 }  // namespace
@@ -27,6 +28,8 @@ void launch_up_to_activation(FusedMoe& problem, const Buffers& buffers, ChooseTi
 void launch_best_parts(FusedMoe& problem, ChooseTile choose, const Launch& where) {
   const FusedMoeArgs args = problem.args();
   const Buffers buffers = buffers_at(args.shape, problem.workspace());
+  if (const int64_t elements = elements_to_clear(problem); elements > 0)
+    moe_gemm::gather::zero_output(buffers.y, elements, where.stream);
   launch_up_to_activation(problem, buffers, choose, where);
   multiply(down(args, buffers), problem, choose, where);
   moe_sum::launch_vectorised(sum(args, buffers), where);

@@ -9,8 +9,7 @@ namespace moegate::fused_moe {
 
 /// Which kernel, with which knobs, computes a product: tile_of(), or one kernel always.
 using ChooseTile = moe_gemm::tiles::TileChoice (*)(const moe_gemm::MoeGemmShape& product,
-                                                   const std::string& routing,
-                                                   const DeviceFacts& device);
+                                                   const Case& c, const DeviceFacts& device);
 
 /// redundant_count, gate-up as `choose` says, and the fused activation and quantisation.
 void launch_up_to_activation(FusedMoe& problem, const Buffers& buffers, ChooseTile choose,

@@ -46,7 +46,7 @@ void launch(FusedMoe& problem, const Launch& where) {
 
 std::string unsupported(const Case& c, const DeviceFacts& device) {
   const FusedMoeShape shape = FusedMoeShape::of(c);
-  std::string why = tuned_unsupported(shape.gate_up(), routing_of(c), device);
+  std::string why = tuned_unsupported(shape.gate_up(), c, device);
   if (why.empty()) why = Down(shape.down()).why;
   return why.empty() ? moe_align::redundant_count_unsupported(shape.rows()) : why;
 }
@@ -60,8 +60,7 @@ const Kernel<FusedMoe> kernel({
     .unsupported = unsupported,
     .path =
         [](const Case& c, const DeviceFacts& device) {
-          return moe_gemm::tiles::tile_of(FusedMoeShape::of(c).gate_up(), routing_of(c), device)
-              .path;
+          return moe_gemm::tiles::tile_of(FusedMoeShape::of(c).gate_up(), c, device).path;
         },
     .tolerance = FusedMoe::kOtherSums,
     .between = FusedMoe::kSumsRounded,

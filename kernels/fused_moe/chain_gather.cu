@@ -4,6 +4,7 @@
 // quantisation as two kernels, the sum a block per token. Six or seven launches.
 #include "kernels/fused_moe/steps.h"
 #include "kernels/moe_align/launches.h"
+#include "kernels/moe_gemm/gather/zero_output.h"
 #include "kernels/moe_gemm/tiles/tile.h"
 #include "kernels/moe_sum/launches.h"
 #include "kernels/silu_mul_quant/launches.h"
@@ -22,6 +23,8 @@ void multiply(const moe_gemm::MoeGemmArgs& args, const Launch& where) {
 void launch(FusedMoe& problem, const Launch& where) {
   const FusedMoeArgs args = problem.args();
   const Buffers buffers = buffers_at(args.shape, problem.workspace());
+  if (const int64_t elements = elements_to_clear(problem); elements > 0)
+    moe_gemm::gather::zero_output(buffers.y, elements, where.stream);
   if (aligns_in_one_block(args.shape)) {
     moe_align::launch_one_block(align(args, buffers), where);
   } else {

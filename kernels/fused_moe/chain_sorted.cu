@@ -32,9 +32,21 @@ void launch(FusedMoe& problem, const Launch& where) {
   moe_sum::launch_at_places(sum(layer.args, layer.buffers), layer.buffers.places, where);
 }
 
-const Kernel<FusedMoe> kernel(sorted_chain(
-    "chain_sorted",
-    "silu and quantisation in gate-up, rows in sorted order up to the sum, by prefill", launch));
+std::string unsupported(const Case& c, const DeviceFacts& device) {
+  if (ExpertRank::of(c).is_whole()) return sorted_unsupported(c, device);
+  return "rank = " + c.get("rank") +
+         ": the sum finds rows by places, and rows of other ranks have none";
+}
+
+KernelSpec<FusedMoe> spec() {
+  KernelSpec<FusedMoe> spec = sorted_chain(
+      "chain_sorted",
+      "silu and quantisation in gate-up, rows in sorted order up to the sum, by prefill", launch);
+  spec.unsupported = unsupported;
+  return spec;
+}
+
+const Kernel<FusedMoe> kernel(spec());
 
 }  // namespace
 }  // namespace moegate::fused_moe

@@ -11,8 +11,8 @@
 namespace moegate::fused_moe {
 namespace {
 
-moe_gemm::tiles::TileChoice swap_ab(const moe_gemm::MoeGemmShape& product,
-                                    const std::string& /*routing*/, const DeviceFacts& device) {
+moe_gemm::tiles::TileChoice swap_ab(const moe_gemm::MoeGemmShape& product, const Case& /*c*/,
+                                    const DeviceFacts& device) {
   return moe_gemm::tiles::usual_tile("swap_ab", product, device);
 }
 

@@ -16,7 +16,7 @@ void launch(FusedMoe& problem, const Launch& where) {
 std::string unsupported(const Case& c, const DeviceFacts& device) {
   const FusedMoeShape shape = FusedMoeShape::of(c);
   for (const moe_gemm::MoeGemmShape& product : {shape.gate_up(), shape.down()}) {
-    const std::string why = tuned_unsupported(product, routing_of(c), device);
+    const std::string why = tuned_unsupported(product, c, device);
     if (!why.empty()) return why;
   }
   return moe_align::redundant_count_unsupported(shape.rows());
@@ -31,9 +31,8 @@ const Kernel<FusedMoe> kernel({
     .unsupported = unsupported,
     .path = [](const Case& c, const DeviceFacts& device) -> std::string {
       const FusedMoeShape shape = FusedMoeShape::of(c);
-      const std::string routing = routing_of(c);
-      return moe_gemm::tiles::tile_of(shape.gate_up(), routing, device).path + "; " +
-             moe_gemm::tiles::tile_of(shape.down(), routing, device).path;
+      return moe_gemm::tiles::tile_of(shape.gate_up(), c, device).path + "; " +
+             moe_gemm::tiles::tile_of(shape.down(), c, device).path;
     },
     .tolerance = FusedMoe::kOtherSums,
     .between = FusedMoe::kSumsRounded,

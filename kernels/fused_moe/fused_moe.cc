@@ -52,7 +52,8 @@ const Op<FusedMoe> op({
                 "BM of both products: 16, 32, 64, 128; 0: by T, as vLLM's default; tuned: as "
                 "gate-up's tile configuration (suites/tiles); shipped: as a variant of "
                 "--module chooses"},
-               {"routing", "uniform", kRoutingHelp}},
+               {"routing", "uniform", kRoutingHelp},
+               rank_param()},
     .yardstick = "chain",
     .before = {.cuda = {{"chain_gather"}}},
     .parts = {"moe_align", "moe_gate_up", "silu_mul_quant", "moe_sum"},
@@ -71,9 +72,9 @@ int multiple_of_group(const Case& c, const std::string& name) {
   return value;
 }
 
-/// Multiply-adds of a token.
+/// Multiply-adds of a routed row.
 double products(const FusedMoeShape& s) {
-  return 3.0 * s.topk * s.inter * s.hidden;
+  return 3.0 * s.inter * s.hidden;
 }
 
 }  // namespace
@@ -81,8 +82,9 @@ double products(const FusedMoeShape& s) {
 FusedMoeShape FusedMoeShape::of(const Case& c) {
   FusedMoeShape s{};
   s.tokens = static_cast<int>(c.get_int("tokens", 1, 1 << 16));
-  s.experts = static_cast<int>(c.get_int("experts", 1, 1024));
-  s.topk = static_cast<int>(c.get_int("topk", 1, std::min(16, s.experts)));
+  const ExpertRank rank = ExpertRank::of(c);
+  s.experts = rank.local();
+  s.topk = static_cast<int>(c.get_int("topk", 1, std::min(16, rank.experts)));
   s.hidden = multiple_of_group(c, "hidden");
   s.inter = multiple_of_group(c, "inter");
   s.block = std::stoi(kBlocks[c.get_choice("block", kBlocks)]);
@@ -92,12 +94,14 @@ FusedMoeShape FusedMoeShape::of(const Case& c) {
 
 void FusedMoe::validate(const Case& c) {
   const auto s = FusedMoeShape::of(moe_gemm::tiles::without_tuned_block(c));
-  routing_scores(c.get("routing"), {std::min(s.tokens, 64), s.experts, s.topk}, 0);
+  const int experts = ExpertRank::of(c).experts;
+  routing_scores(c.get("routing"), {std::min(s.tokens, 64), experts, s.topk}, 0);
 }
 
 FusedMoe::FusedMoe(Device& device, const Case& c, double most_products)
     : Problem(device),
       shape(FusedMoeShape::of(c)),
+      rank_(ExpertRank::of(c)),
       x_(make_tensor("x", Role::activation, DType::e4m3, {shape.tokens, shape.hidden})),
       x_scales_(make_tensor("x_scales", Role::activation, DType::f32,
                             {shape.tokens, shape.hidden / kMoeGroup})),
@@ -114,13 +118,15 @@ FusedMoe::FusedMoe(Device& device, const Case& c, double most_products)
                              {shape.experts, shape.hidden / kMoeGroup, shape.inter / kMoeGroup})),
       out_(make_tensor("out", Role::output, DType::bf16, {shape.tokens, shape.hidden})),
       drawn_experts_(shape.tokens, seed_of(c),
-                     [s = shape, routing = c.get("routing")](uint64_t seed, int64_t first) {
-                       return routed_experts(routing, {s.tokens, s.experts, s.topk, first}, seed);
+                     [s = shape, all = rank_.experts, routing = c.get("routing")](uint64_t seed,
+                                                                                  int64_t first) {
+                       return routed_experts(routing, {s.tokens, all, s.topk, first}, seed);
                      }) {
+  rank_.find(drawn_experts_.first());
   const uint64_t seed = seed_of(c);
   fill_operands(seed);
   redraw(0);
-  const double each = products(shape);
+  const double each = products(shape) * shape.topk;  // at most
   const auto sample = std::max<int64_t>(2, static_cast<int64_t>(kSampleProducts / each));
   tokens_ = check::sampled_rows(shape.tokens,
                                 each * shape.tokens <= most_products ? shape.tokens : sample, seed);
@@ -128,11 +134,11 @@ FusedMoe::FusedMoe(Device& device, const Case& c, double most_products)
 }
 
 bool FusedMoe::redraw(uint64_t change) {
-  experts_ = drawn_experts_.of(change, first_token());
+  experts_ = rank_.own(drawn_experts_.of(change, first_token()));
   topk_ids_.upload(experts_);
   truths_.turn(change, truth_);
   row_truths_.turn(change, row_truth_);
-  return experts_ != drawn_experts_.first();
+  return experts_ != rank_.own(drawn_experts_.first());
 }
 
 bool FusedMoe::find_truth() {
@@ -142,15 +148,24 @@ bool FusedMoe::find_truth() {
 
 /// Outputs of unit size: activations and weights are sized as in MoeGemm, so that h has unit size,
 /// too; silu(gate) * up of such is 0.6 on average, and routing weights make up for that and for the
-/// sum of k rows.
+/// sum of k rows. An expert's weights are those of its number in the layer.
 void FusedMoe::fill_operands(uint64_t seed) {
   constexpr float kCodeSize = 129.3f;  // of RandomFill::Kind::e4m3_normal
+  const auto first = [&](const Tensor& of) {
+    return of.role() != Role::weight ? uint64_t{0}
+                                     : static_cast<uint64_t>(of.size() / shape.experts) *
+                                           static_cast<uint64_t>(rank_.first());
+  };
   const auto codes = [&](Tensor& to, Stream stream) {
-    to.fill_random({RandomFill::Kind::e4m3_normal, seed, stream, DType::e4m3});
+    to.fill_random({.kind = RandomFill::Kind::e4m3_normal,
+                    .seed = seed,
+                    .stream = stream,
+                    .dtype = DType::e4m3,
+                    .first = first(to) / 2});  // two codes per unit
   };
   const auto around = [&](Tensor& to, Stream stream, float middle, float spread) {
     to.fill_random({RandomFill::Kind::uniform, seed, stream, DType::f32, (1 - spread) * middle,
-                    (1 + spread) * middle});
+                    (1 + spread) * middle, first(to)});
   };
   codes(x_, kXStream);
   around(x_scales_, kXScaleStream, 1 / kCodeSize, 0.25f);
@@ -179,7 +194,8 @@ FusedMoeArgs FusedMoe::args() {
 
 Tolerance FusedMoe::own_ceilings() const {
   Tolerance tolerance = kTolerance;
-  tolerance.by_chance = kGroupAnew / std::sqrt(static_cast<double>(shape.topk) * shape.inter);
+  const int rows = rank_.is_whole() ? shape.topk : 1;  // a token has one of a rank's at least
+  tolerance.by_chance = kGroupAnew / std::sqrt(static_cast<double>(rows) * shape.inter);
   // Of few tokens one such group is a larger share.
   const double tokens = std::sqrt(static_cast<double>(tokens_.size()));
   tolerance.rel_l2 = std::max(tolerance.rel_l2, tolerance.by_chance / tokens);
@@ -228,15 +244,21 @@ void FusedMoe::spoil(Fault fault) {
 
 Cost FusedMoe::cost() const {
   // The operands; what stands between the parts need not be memory. Weights of the experts that
-  // have rows, once each.
+  // have rows, once each; x of the tokens that have rows.
   const double active = skew_of(experts_, shape.experts).active_experts;
+  const std::vector<int32_t> own = rows_of_rank(experts_);
+  const auto rows = static_cast<double>(own.size());
+  double sources = 0;
+  for (size_t i = 0; i < own.size(); ++i) {
+    sources += i == 0 || own[i] / shape.topk != own[i - 1] / shape.topk;
+  }
   const auto weight_bytes =
       static_cast<double>(w1_.bytes() + w1_scales_.bytes() + w2_.bytes() + w2_scales_.bytes());
   Cost cost;
-  cost.flops = 2 * products(shape) * shape.tokens;
+  cost.flops = 2 * products(shape) * rows;
+  const double x_bytes = static_cast<double>(x_.bytes() + x_scales_.bytes()) / shape.tokens;
   cost.read_bytes = active / shape.experts * weight_bytes +
-                    static_cast<double>(x_.bytes() + x_scales_.bytes() + topk_ids_.bytes() +
-                                        topk_weights_.bytes());
+                    (sources * x_bytes + static_cast<double>(topk_ids_.bytes()) + 4 * rows);
   cost.write_bytes = static_cast<double>(out_.bytes());
   return cost;
 }

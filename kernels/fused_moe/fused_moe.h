@@ -10,7 +10,7 @@
 //
 // Rounding points are those of the layer's parts, whose headers define them. A variant is a
 // sequence of the parts' kernels, or one kernel for some of them; what stands between the parts is
-// scratch memory, not an operand.
+// scratch memory, not an operand. With `rank` a part of the rows exists: FusedMoe::rank().
 #pragma once
 
 #include "harness/kernel/redraw.h"
@@ -23,7 +23,7 @@ namespace moegate::fused_moe {
 using moe_gemm::kMoeGroup;
 
 struct FusedMoeShape {
-  int tokens, experts, topk;  // T, E, k
+  int tokens, experts, topk;  // T, E, k; E of this rank
   int hidden, inter;          // H, I
   int block;                  // BM of both products
 
@@ -112,6 +112,9 @@ class FusedMoe : public Problem {
   std::vector<Fact> facts() const override;
 
   const FusedMoeShape shape;
+  /// The rank of the case: topk_ids has -1 where another rank has the expert, and the output is the
+  /// sum over this rank's experts alone; of a token without any: zeros.
+  const ExpertRank& rank() const { return rank_; }
 
  private:
   /// What the truth is wrong in on purpose.
@@ -125,6 +128,7 @@ class FusedMoe : public Problem {
 
   bool redraw(uint64_t change) override;
   void fill_operands(uint64_t seed);
+  std::vector<size_t> first_rows() const;
   Tolerance own_ceilings() const;
   Assignment assignment(Fault fault) const;
   std::vector<double> truth(Fault fault, const std::vector<int64_t>& tokens) const;
@@ -133,6 +137,7 @@ class FusedMoe : public Problem {
                                   const std::vector<float>& weights, bool transposed) const;
   void spoil(Fault fault);
 
+  ExpertRank rank_;
   Tensor& x_;
   Tensor& x_scales_;
   Tensor& topk_ids_;
@@ -142,9 +147,9 @@ class FusedMoe : public Problem {
   Tensor& w2_;
   Tensor& w2_scales_;
   Tensor& out_;
-  DrawnRows<int32_t> drawn_experts_;
-  std::vector<int32_t> experts_;  // [R]
-  std::vector<int64_t> tokens_;   // that are compared
+  DrawnRows<int32_t> drawn_experts_;  // of the layer
+  std::vector<int32_t> experts_;      // [R], of this rank; -1: another rank's
+  std::vector<int64_t> tokens_;       // that are compared
   std::vector<double> truth_;
   ByChange<std::vector<double>> truths_;
   check::TruthOfRows<std::vector<double>> row_truth_;

@@ -191,8 +191,8 @@ TEST(FusedMoeSteps, SortedBuffersHaveARowPerPlace) {
 // The host's gather, which is its default, widens rows into memory that a chain does not have.
 TEST(FusedMoeSteps, AProductThatNeedsMemoryOfItsOwnIsRefused) {
   const auto device = open_host_device();
-  const FusedMoeShape shape = FusedMoeShape::of(fused_moe_case({}));
-  EXPECT_EQ(tuned_unsupported(shape.gate_up(), "uniform", device->facts()),
+  const Case c = fused_moe_case({});
+  EXPECT_EQ(tuned_unsupported(FusedMoeShape::of(c).gate_up(), c, device->facts()),
             "gather needs memory of its own");
 }
 

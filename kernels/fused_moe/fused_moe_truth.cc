@@ -33,16 +33,30 @@ std::vector<float> of_columns(const std::vector<float>& scales, int n, int k, bo
 
 }  // namespace
 
+/// Of each token that is compared and has rows of this rank: the first of them.
+std::vector<size_t> FusedMoe::first_rows() const {
+  std::vector<size_t> rows;
+  for (const int64_t t : tokens_) {
+    for (int64_t r = t * shape.topk; r < (t + 1) * shape.topk; ++r) {
+      if (experts_[static_cast<size_t>(r)] < 0) continue;
+      rows.push_back(static_cast<size_t>(r));
+      break;
+    }
+  }
+  return rows;
+}
+
 FusedMoe::Assignment FusedMoe::assignment(Fault fault) const {
   Assignment a{experts_, topk_weights_.download<float>()};
-  const auto row = static_cast<size_t>(tokens_.front() * shape.topk);
-  if (fault == Fault::token_dropped) a.weights[row] = 0;
+  const std::vector<size_t> rows = first_rows();
+  if (rows.empty()) return a;
+  if (fault == Fault::token_dropped) a.weights[rows.front()] = 0;
   if (fault != Fault::experts_swapped) return a;
-  // The first row changes experts with a row of another token that is compared.
-  for (const int64_t t : tokens_) {
-    const auto other = static_cast<size_t>(t * shape.topk);
-    if (a.experts[other] == a.experts[row]) continue;
-    std::swap(a.experts[other], a.experts[row]);
+  // The first row changes experts with a row of another token.
+  int32_t& expert = a.experts[rows.front()];
+  for (const size_t other : rows) {
+    if (a.experts[other] == expert) continue;
+    std::swap(a.experts[other], expert);
     break;
   }
   return a;
@@ -85,7 +99,8 @@ std::vector<double> FusedMoe::truth(Fault fault, const std::vector<int64_t>& tok
   std::map<int32_t, std::vector<int64_t>> rows_of_expert;
   for (const int64_t t : tokens) {
     for (int64_t r = t * shape.topk; r < (t + 1) * shape.topk; ++r) {
-      rows_of_expert[assigned.experts[static_cast<size_t>(r)]].push_back(r);
+      const int32_t expert = assigned.experts[static_cast<size_t>(r)];
+      if (expert >= 0) rows_of_expert[expert].push_back(r);
     }
   }
   std::map<int64_t, size_t> place;  // of a token in the sample

@@ -2,6 +2,8 @@
 // The layer on the CPU as the plain variants of its parts, one after the other: counting_sort,
 // gather, the fused quantisation (no rounding to bf16 that the definition lacks), gather,
 // per_token. The operator's yardstick.
+#include <algorithm>
+
 #include "kernels/fused_moe/steps.h"
 #include "kernels/moe_align/host_align.h"
 #include "kernels/moe_gemm/host/product.h"
@@ -28,6 +30,7 @@ void launch(FusedMoe& problem, const Launch&) {
   moe_align::run_counting_sort(align(args, buffers), buffers.next);
   moe_gemm::host::launch_panels({gate_up(args, buffers), best_isa(), widened});
   silu_mul_quant::run_fused(quantise(args, buffers));
+  std::fill_n(buffers.y, elements_to_clear(problem), uint16_t{0});
   moe_gemm::host::launch_panels({down(args, buffers), best_isa(), widened});
   moe_sum::run_per_token(sum(args, buffers));
 }

@@ -11,6 +11,8 @@
 // barriers nor the intermediates saved show.
 #include <omp.h>
 
+#include <algorithm>
+
 #include "kernels/fused_moe/steps.h"
 #include "kernels/moe_align/host_align.h"
 #include "kernels/moe_gemm/host/product.h"
@@ -110,6 +112,7 @@ void launch(FusedMoe& problem, const Launch& where) {
   // The second product's rows come from a thread's scratch memory instead.
   const Operands second{down(args, buffers), best_isa(), widened};
   moe_align::run_counting_sort(align(args, buffers), buffers.next);
+  std::fill_n(buffers.y, elements_to_clear(problem), uint16_t{0});
   const int blocks = *buffers.padded_rows / args.shape.block;
 #pragma omp parallel num_threads(where.device.processors)
   {

@@ -29,15 +29,6 @@ size_t sorted_workspace(const Case& c, const DeviceFacts&) {
   return buffer_bytes(in_large_blocks(FusedMoeShape::of(c)), RowOrder::sorted);
 }
 
-std::string sorted_unsupported(const Case& c, const DeviceFacts&) {
-  const FusedMoeShape shape = in_large_blocks(FusedMoeShape::of(c));
-  for (const moe_gemm::MoeGemmShape& product : {shape.gate_up(), shape.down()}) {
-    const std::string why = prefill::unsupported(product);
-    if (!why.empty()) return why;
-  }
-  return moe_align::redundant_count_unsupported(shape.rows());
-}
-
 std::string sorted_path(const Case& c, const DeviceFacts&) {
   const FusedMoeShape shape = in_large_blocks(FusedMoeShape::of(c));
   return fmt::format("block={}; clusters of {} and {}", shape.block,
@@ -46,6 +37,15 @@ std::string sorted_path(const Case& c, const DeviceFacts&) {
 }
 
 }  // namespace
+
+std::string sorted_unsupported(const Case& c, const DeviceFacts&) {
+  const FusedMoeShape shape = in_large_blocks(FusedMoeShape::of(c));
+  for (const moe_gemm::MoeGemmShape& product : {shape.gate_up(), shape.down()}) {
+    const std::string why = prefill::unsupported(product);
+    if (!why.empty()) return why;
+  }
+  return moe_align::redundant_count_unsupported(shape.rows());
+}
 
 SortedLayer launch_up_to_codes(FusedMoe& problem, const Launch& where) {
   FusedMoeArgs args = problem.args();

@@ -24,6 +24,9 @@ struct SortedLayer {
 /// scales and places. The next may start early.
 SortedLayer launch_up_to_codes(FusedMoe& problem, const Launch& where);
 
+/// Why such a chain cannot run a case; empty when it can.
+std::string sorted_unsupported(const Case& c, const DeviceFacts& device);
+
 /// What such a chain registers; they differ in these alone.
 KernelSpec<FusedMoe> sorted_chain(const char* name, const char* help,
                                   void (*launch)(FusedMoe&, const Launch&));

@@ -64,11 +64,16 @@ size_t workspace(const Case& c, const DeviceFacts&) {
   return buffer_bytes(FusedMoeShape::of(c));
 }
 
-std::string tuned_unsupported(const moe_gemm::MoeGemmShape& product, const std::string& routing,
+std::string tuned_unsupported(const moe_gemm::MoeGemmShape& product, const Case& c,
                               const DeviceFacts& device) {
-  const moe_gemm::tiles::TileChoice choice = moe_gemm::tiles::tile_of(product, routing, device);
+  const moe_gemm::tiles::TileChoice choice = moe_gemm::tiles::tile_of(product, c, device);
   if (!choice.why.empty()) return choice.why;
   return choice.kernel->workspace ? choice.config.kernel + " needs memory of its own" : "";
+}
+
+int64_t elements_to_clear(const FusedMoe& problem) {
+  const FusedMoeShape& shape = problem.shape;
+  return problem.rank().is_whole() ? 0 : int64_t{shape.rows()} * shape.hidden;
 }
 
 moe_align::MoeAlignArgs align(const FusedMoeArgs& args, const Buffers& b) {

@@ -34,8 +34,11 @@ moe_sum::MoeSumArgs sum(const FusedMoeArgs& args, const Buffers& buffers);
 
 /// Why a chain cannot launch a product as it is tuned (tile_of()): a chain has no scratch memory
 /// for it. Empty when it can.
-std::string tuned_unsupported(const moe_gemm::MoeGemmShape& product, const std::string& routing,
+std::string tuned_unsupported(const moe_gemm::MoeGemmShape& product, const Case& c,
                               const DeviceFacts& device);
+/// How many elements of y a chain fills with zeros before its sum reads all R rows: of a rank all
+/// of them, since no product writes the rows of others; else none. vLLM clears its buffer, too.
+int64_t elements_to_clear(const FusedMoe& problem);
 
 /// `workspace` of the variants that need these buffers and no more.
 size_t workspace(const Case& c, const DeviceFacts& device);

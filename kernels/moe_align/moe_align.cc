@@ -21,24 +21,19 @@ const Op<MoeAlign> op({
                {"topk", "", "k, 1 to 64"},
                {"block", "", "BM, rows per block, 1 to 1024"},
                {"ids", "valid", "valid, or some_skipped: one in eight is -1, E or beyond"},
-               {"routing", "uniform", kRoutingHelp}},
+               {"routing", "uniform", kRoutingHelp},
+               rank_param()},
     .yardstick = "counting_sort",
     .before = {.cuda = {{"count_scan_scatter"}}},
 });
 
 /// Never the first row, so that something is left to group.
-void skip_some(const MoeAlignShape& shape, uint64_t seed, std::vector<int32_t>& ids) {
-  const int32_t foreign[] = {-1, shape.experts, shape.experts + 1,
-                             std::numeric_limits<int32_t>::max()};
+void skip_some(int experts, uint64_t seed, std::vector<int32_t>& ids) {
+  const int32_t foreign[] = {-1, experts, experts + 1, std::numeric_limits<int32_t>::max()};
   for (size_t row = 1; row < ids.size(); ++row) {
     const uint64_t bits = random_bits(seed, kSkipStream, row);
     if (bits % 8 == 0) ids[row] = foreign[bits / 8 % std::size(foreign)];
   }
-}
-
-Skew skew_of_valid(const MoeAlignShape& shape, std::vector<int32_t> ids) {
-  std::erase_if(ids, [&](int32_t id) { return !shape.has(id); });
-  return skew_of(ids, shape.experts);
 }
 
 std::vector<int32_t> head(const Tensor& tensor, size_t n) {
@@ -52,8 +47,9 @@ std::vector<int32_t> head(const Tensor& tensor, size_t n) {
 MoeAlignShape MoeAlignShape::of(const Case& c) {
   MoeAlignShape s{};
   s.tokens = static_cast<int>(c.get_int("tokens", 1, 1 << 20));
-  s.experts = static_cast<int>(c.get_int("experts", 1, 1024));
-  s.topk = static_cast<int>(c.get_int("topk", 1, std::min(64, s.experts)));
+  const ExpertRank rank = ExpertRank::of(c);
+  s.experts = rank.local();
+  s.topk = static_cast<int>(c.get_int("topk", 1, std::min(64, rank.experts)));
   s.block = static_cast<int>(c.get_int("block", 1, 1024));
   s.data = static_cast<IdData>(c.get_choice("ids", kIdData));
   return s;
@@ -61,33 +57,36 @@ MoeAlignShape MoeAlignShape::of(const Case& c) {
 
 void MoeAlign::validate(const Case& c) {
   const auto s = MoeAlignShape::of(c);
-  routing_scores(c.get("routing"), {std::min(s.tokens, 64), s.experts, s.topk}, 0);
+  const int experts = ExpertRank::of(c).experts;
+  routing_scores(c.get("routing"), {std::min(s.tokens, 64), experts, s.topk}, 0);
 }
 
 MoeAlign::MoeAlign(Device& device, const Case& c)
     : Problem(device),
       shape(MoeAlignShape::of(c)),
+      rank_(ExpertRank::of(c)),
       topk_ids_(make_tensor("topk_ids", Role::activation, DType::i32, {shape.tokens, shape.topk})),
       sorted_token_ids_(
           make_tensor("sorted_token_ids", Role::output, DType::i32, {shape.capacity()})),
       expert_ids_(make_tensor("expert_ids", Role::output, DType::i32, {shape.blocks()})),
       num_tokens_post_padded_(make_tensor("num_tokens_post_padded", Role::output, DType::i32, {1})),
       drawn_ids_(shape.tokens, seed_of(c),
-                 [s = shape, routing = c.get("routing")](uint64_t seed) {
-                   auto ids = routed_experts(routing, {s.tokens, s.experts, s.topk}, seed);
-                   if (s.data == IdData::some_skipped) skip_some(s, seed, ids);
+                 [s = shape, all = rank_.experts, routing = c.get("routing")](uint64_t seed) {
+                   auto ids = routed_experts(routing, {s.tokens, all, s.topk}, seed);
+                   if (s.data == IdData::some_skipped) skip_some(all, seed, ids);
                    return ids;
-                 }),
-      skew_(skew_of_valid(shape, drawn_ids_.first())) {
+                 }) {
+  rank_.find(drawn_ids_.first());
   redraw(0);
+  skew_ = skew_of(ids_now_, shape.experts);
   find_truth();
 }
 
 bool MoeAlign::redraw(uint64_t change) {
-  ids_now_ = drawn_ids_.of(change);
+  ids_now_ = rank_.own(drawn_ids_.of(change));
   topk_ids_.upload(ids_now_);
   truths_.turn(change, truth_);
-  return ids_now_ != drawn_ids_.first();
+  return ids_now_ != rank_.own(drawn_ids_.first());
 }
 
 bool MoeAlign::find_truth() {
@@ -136,6 +135,7 @@ Corruptions MoeAlign::corruptions() {
 /// The first block changes places with the last, which belongs to another expert unless one has
 /// all rows.
 void MoeAlign::swap_experts() {
+  if (truth_.expert_ids.empty()) return;  // no row is of this rank
   if (truth_.expert_ids.front() == truth_.expert_ids.back()) return;
   auto rows = sorted_token_ids_.download<int32_t>();
   const auto end = rows.begin() + static_cast<std::ptrdiff_t>(truth_.sorted_token_ids.size());
@@ -143,12 +143,14 @@ void MoeAlign::swap_experts() {
   sorted_token_ids_.upload(rows);
 }
 
-/// Its rows become padding.
+/// The rows of the first token that has any become padding.
 void MoeAlign::drop_first_token() {
   auto rows = sorted_token_ids_.download<int32_t>();
-  for (size_t i = 0; i < truth_.sorted_token_ids.size(); ++i) {
-    if (rows[i] < shape.topk) rows[i] = shape.rows();
-  }
+  const auto end = rows.begin() + static_cast<std::ptrdiff_t>(truth_.sorted_token_ids.size());
+  if (end == rows.begin()) return;
+  const int first = *std::min_element(rows.begin(), end) / shape.topk;
+  std::replace_if(
+      rows.begin(), end, [&](int32_t row) { return row / shape.topk == first; }, shape.rows());
   sorted_token_ids_.upload(rows);
 }
 

@@ -5,9 +5,11 @@
 //
 // Row r = t*k + j of R = T*k stands for slot j of token t. A row whose id is no expert of this rank
 // (negative, or E and beyond) is skipped. Groups follow each other in order of experts; an expert
-// without rows has none. The order of the rows inside a group is free.
+// without rows has none. The order of the rows inside a group is free. With `rank` the ids are
+// those of a layer's routing as a rank counts its experts (expert_rank.h), of which it has E.
 #pragma once
 
+#include "harness/kernel/expert_rank.h"
 #include "harness/kernel/kernel.h"
 #include "harness/kernel/redraw.h"
 #include "harness/kernel/routing.h"
@@ -19,7 +21,7 @@ enum class IdData : int { valid, some_skipped };
 
 struct MoeAlignShape {
   int tokens;   // T
-  int experts;  // E
+  int experts;  // E, of this rank
   int topk;     // k
   int block;    // BM
   IdData data;
@@ -83,13 +85,14 @@ class MoeAlign : public Problem {
   void swap_experts();
   void drop_first_token();
 
+  ExpertRank rank_;
   Tensor& topk_ids_;
   Tensor& sorted_token_ids_;
   Tensor& expert_ids_;
   Tensor& num_tokens_post_padded_;
-  DrawnRows<int32_t> drawn_ids_;
-  std::vector<int32_t> ids_now_;
-  Skew skew_;  // of the first ones
+  DrawnRows<int32_t> drawn_ids_;  // of the layer
+  std::vector<int32_t> ids_now_;  // of this rank
+  Skew skew_;                     // of the first ones
   MoeAlignTruth truth_;
   ByChange<MoeAlignTruth> truths_;
 };

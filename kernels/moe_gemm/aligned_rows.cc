@@ -2,7 +2,6 @@
 #include "kernels/moe_gemm/aligned_rows.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "harness/kernel/kernel.h"
 
@@ -15,10 +14,13 @@ int64_t aligned_capacity(int64_t rows, int experts, int block) {
 
 ListedRows list_rows(std::span<const int32_t> ids, int experts) {
   ListedRows listed{std::vector<int32_t>(static_cast<size_t>(experts)), {}};
-  for (const int32_t e : ids) ++listed.expert_rows[static_cast<size_t>(e)];
-  listed.rows.resize(ids.size());
-  std::iota(listed.rows.begin(), listed.rows.end(), 0);
+  for (size_t r = 0; r < ids.size(); ++r) {
+    if (ids[r] < 0) continue;
+    ++listed.expert_rows[static_cast<size_t>(ids[r])];
+    listed.rows.push_back(static_cast<int32_t>(r));
+  }
   std::ranges::stable_sort(listed.rows, {}, [&](int32_t r) { return ids[static_cast<size_t>(r)]; });
+  listed.rows.resize(ids.size(), static_cast<int32_t>(ids.size()));
   return listed;
 }
 
@@ -44,7 +46,7 @@ AlignedRows align_rows(std::span<const int32_t> ids, int experts, int block) {
 }
 
 std::vector<int32_t> sorted_places(const AlignedRows& aligned, int64_t rows) {
-  std::vector<int32_t> places(static_cast<size_t>(rows));
+  std::vector<int32_t> places(static_cast<size_t>(rows), -1);
   for (int32_t place = 0; place < aligned.padded_rows; ++place) {
     const int32_t r = aligned.sorted_token_ids[static_cast<size_t>(place)];
     if (r < rows) places[static_cast<size_t>(r)] = place;
@@ -53,13 +55,17 @@ std::vector<int32_t> sorted_places(const AlignedRows& aligned, int64_t rows) {
 }
 
 int masked_capacity(std::span<const int32_t> ids, int experts, int tokens) {
-  const int most = std::ranges::max(list_rows(ids, experts).expert_rows);
+  const int most = std::max(1, std::ranges::max(list_rows(ids, experts).expert_rows));
   return (std::min(2 * most, tokens) + kMaskedRows - 1) / kMaskedRows * kMaskedRows;
 }
 
 std::vector<int32_t> masked_places(std::span<const int32_t> ids, int experts, int capacity) {
   std::vector<int32_t> used(static_cast<size_t>(experts)), places;
   for (const int32_t e : ids) {
+    if (e < 0) {
+      places.push_back(-1);
+      continue;
+    }
     const int32_t row = used[static_cast<size_t>(e)]++;
     if (row == capacity) {
       give_up(Exit::environment,

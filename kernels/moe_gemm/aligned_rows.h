@@ -22,7 +22,8 @@ struct ListedRows {
   std::vector<int32_t> rows;         // [R]: r by expert, ascending within an expert
 };
 
-/// `ids` [R] holds the expert of every row.
+/// `ids` [R] holds the expert of every row; -1: no expert of this rank, so that the row is in none
+/// of the lists, whose end is then padding (R).
 ListedRows list_rows(std::span<const int32_t> ids, int experts);
 
 /// Most padded rows that R rows over so many experts can need; buffers have this length.
@@ -31,7 +32,7 @@ int64_t aligned_capacity(int64_t rows, int experts, int block);
 /// Likewise. Experts without rows get no block.
 AlignedRows align_rows(std::span<const int32_t> ids, int experts, int block);
 
-/// Where each of so many rows r stands in sorted_token_ids.
+/// Where each of so many rows r stands in sorted_token_ids; -1 where it is not there.
 std::vector<int32_t> sorted_places(const AlignedRows& aligned, int64_t rows);
 
 /// What masked rows per expert are rounded up to: a tile of rows of DeepGEMM, which stores whole
@@ -41,7 +42,7 @@ constexpr int kMaskedRows = 128;
 /// as other activations are routed otherwise, at most a row per token, rounded up to kMaskedRows.
 int masked_capacity(std::span<const int32_t> ids, int experts, int tokens);
 /// Where each row stands there: an expert's rows one after the other, ascending, from place
-/// expert * capacity on. Throws Error(environment) where an expert has more.
+/// expert * capacity on; -1 where the id is. Throws Error(environment) where an expert has more.
 std::vector<int32_t> masked_places(std::span<const int32_t> ids, int experts, int capacity);
 
 }  // namespace moegate::moe_gemm

@@ -33,7 +33,8 @@ std::vector<Param> params(std::vector<Param> more = {}) {
        "shape's tile configuration (suites/tiles); shipped: as a variant of "
        "--module chooses"},
       {"dtype", "fp8", "of x and weights: fp8 (with scale factors per 128) or bf16"},
-      {"routing", "uniform", kRoutingHelp}};
+      {"routing", "uniform", kRoutingHelp},
+      rank_param()};
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
@@ -62,8 +63,9 @@ const Op<MoeDown> down({
 MoeGemmShape shape_for(const Case& c, bool down) {
   MoeGemmShape s{};
   s.tokens = static_cast<int>(c.get_int("tokens", 1, 1 << 16));
-  s.experts = static_cast<int>(c.get_int("experts", 1, 1024));
-  s.topk = static_cast<int>(c.get_int("topk", 1, std::min(16, s.experts)));
+  const ExpertRank rank = ExpertRank::of(c);
+  s.experts = rank.local();
+  s.topk = static_cast<int>(c.get_int("topk", 1, std::min(16, rank.experts)));
   s.dtype = c.get_choice("dtype", kDtypes) == 0 ? DType::e4m3 : DType::bf16;
   const auto hidden = static_cast<int>(c.get_int("hidden", 1, 1 << 16));
   const auto inter = static_cast<int>(c.get_int("inter", 1, 1 << 16));
@@ -87,7 +89,7 @@ void validate_case(const Case& c) {
   // What is recorded may be wrong in any row; what is drawn is refused for the first one or
   // for none.
   const int looked_at = routing.find("replay") == std::string::npos ? 1 : 64;
-  routing_scores(routing, {std::min(s.tokens, looked_at), s.experts, s.topk}, 0);
+  routing_scores(routing, {std::min(s.tokens, looked_at), ExpertRank::of(c).experts, s.topk}, 0);
 }
 
 }  // namespace
@@ -115,6 +117,9 @@ void MoeDown::validate(const Case& c) {
 MoeGemm::MoeGemm(Device& device, const Case& c, const MoeGemmShape& s, double most_products)
     : Problem(device),
       shape(s),
+      rank_(ExpertRank::of(c)),
+      seed_(seed_of(c)),
+      most_products_(most_products),
       x_(make_tensor("x", Role::activation, s.dtype, {s.source_rows(), s.k})),
       x_scales_(s.scaled() ? &make_tensor("x_scales", Role::activation, DType::f32,
                                           {s.source_rows(), s.k_groups()})
@@ -132,14 +137,15 @@ MoeGemm::MoeGemm(Device& device, const Case& c, const MoeGemmShape& s, double mo
                               {(s.capacity() + s.block - 1) / s.block})),
       padded_rows_(make_tensor("num_tokens_post_padded", Role::activation, DType::i32, {1})),
       out_(make_tensor("out", Role::output, DType::bf16, {s.rows(), s.n})),
-      drawn_experts_(s.tokens, seed_of(c),
-                     [s, routing = c.get("routing")](uint64_t seed, int64_t first) {
-                       return routed_experts(routing, {s.tokens, s.experts, s.topk, first}, seed);
-                     }) {
-  const uint64_t seed = seed_of(c);
-  fill_operands(seed);
+      drawn_experts_(
+          s.tokens, seed_of(c),
+          [s, all = rank_.experts, routing = c.get("routing")](uint64_t seed, int64_t first) {
+            return routed_experts(routing, {s.tokens, all, s.topk, first}, seed);
+          }) {
+  rank_.find(drawn_experts_.first());
+  fill_operands();
   redraw(0);
-  sample_ = moe_gemm_sample(shape, experts_, seed, most_products);
+  sample_ = moe_gemm_sample(shape, experts_, seed_, most_products_);
   if (c.truth) find_truth();
 }
 
@@ -149,17 +155,26 @@ bool MoeGemm::find_truth() {
 }
 
 /// Activations of unit size and weights of variance 1/K keep outputs of unit size, too; scale
-/// factors vary by a quarter as the largest of 128 normal values does.
-void MoeGemm::fill_operands(uint64_t seed) {
+/// factors vary by a quarter as the largest of 128 normal values does. An expert's weights are
+/// those of its number in the layer.
+void MoeGemm::fill_operands() {
+  const auto first_of_rank = [&](const Tensor& of) {
+    return static_cast<uint64_t>(of.size() / shape.experts) * static_cast<uint64_t>(rank_.first());
+  };
   const auto uniform = [&](Tensor& to, Stream stream, float low, float high) {
-    to.fill_random({RandomFill::Kind::uniform, seed, stream, to.dtype(), low, high});
+    const uint64_t first = to.role() == Role::weight ? first_of_rank(to) : 0;
+    to.fill_random({RandomFill::Kind::uniform, seed_, stream, to.dtype(), low, high, first});
   };
   const float weight_size = 1 / std::sqrt(static_cast<float>(shape.k));
   if (shape.scaled()) {
     constexpr float kCodeSize = 129.3f;  // of RandomFill::Kind::e4m3_normal
-    x_.fill_random({RandomFill::Kind::e4m3_normal, seed, kXStream, shape.dtype});
+    x_.fill_random({RandomFill::Kind::e4m3_normal, seed_, kXStream, shape.dtype});
     uniform(*x_scales_, kXScaleStream, 0.75f / kCodeSize, 1.25f / kCodeSize);
-    weights_.fill_random({RandomFill::Kind::e4m3_normal, seed, kWeightStream, shape.dtype});
+    weights_.fill_random({.kind = RandomFill::Kind::e4m3_normal,
+                          .seed = seed_,
+                          .stream = kWeightStream,
+                          .dtype = shape.dtype,
+                          .first = first_of_rank(weights_) / 2});  // two codes per unit
     uniform(*weight_scales_, kWeightScaleStream, 0.75f * weight_size / kCodeSize,
             1.25f * weight_size / kCodeSize);
   } else {
@@ -215,9 +230,8 @@ Tensor* MoeGemm::make_reordered(const Tensor& like, RowOrder order) {
   const bool masked = order == RowOrder::masked;
   std::vector<int64_t> extents = {shape.capacity(), like.shape().back()};
   // The first activations': the tensor's place and extents stay when they are replaced.
-  const auto& first = drawn_experts_.first();
   if (masked) {
-    extents.front() = masked_capacity(first, shape.experts, shape.tokens);
+    extents.front() = masked_rows();
     extents.insert(extents.begin(), shape.experts);
   }
   return &make_tensor((masked ? "masked " : "sorted ") + like.name(), like.role(), like.dtype(),
@@ -231,7 +245,7 @@ void MoeGemm::copy_reordered(RowOrder order) {
     std::vector<uint8_t> rows(from.bytes()), reordered(to.bytes(), Tensor::kPoisonByte);
     device().download(rows.data(), from.data(), rows.size());
     const auto at = places(order);
-    for (int r = 0; r < shape.rows(); ++r) {
+    for (const int32_t r : rows_) {
       std::copy_n(rows.begin() + shape.source(r) * row_bytes, row_bytes,
                   reordered.begin() + at[static_cast<size_t>(r)] * row_bytes);
     }
@@ -244,8 +258,11 @@ void MoeGemm::copy_reordered(RowOrder order) {
 std::vector<int32_t> MoeGemm::places(RowOrder order) const {
   if (order == RowOrder::tokens) return {};
   if (order == RowOrder::sorted) return sorted_places(aligned_, shape.rows());
-  const int capacity = masked_capacity(drawn_experts_.first(), shape.experts, shape.tokens);
-  return masked_places(experts_, shape.experts, capacity);
+  return masked_places(experts_, shape.experts, masked_rows());
+}
+
+int MoeGemm::masked_rows() const {
+  return masked_capacity(rank_.own(drawn_experts_.first()), shape.experts, shape.tokens);
 }
 
 void MoeGemm::lay_out(const std::string& rows) {
@@ -272,7 +289,10 @@ void MoeGemm::upload_lists() {
 }
 
 bool MoeGemm::redraw(uint64_t change) {
-  experts_ = drawn_experts_.of(change, first_token());
+  experts_ = rank_.own(drawn_experts_.of(change, first_token()));
+  rows_ = rows_of_rank(experts_);
+  // Which rows are the rank's, the activations say; rows of all ranks are the same ones always.
+  if (!rank_.is_whole()) sample_ = moe_gemm_sample(shape, experts_, seed_, most_products_);
   aligned_ = align_rows(experts_, shape.experts, shape.block);
   sorted_token_ids_.upload(aligned_.sorted_token_ids);
   expert_ids_.upload(aligned_.expert_ids);
@@ -281,23 +301,28 @@ bool MoeGemm::redraw(uint64_t change) {
   for (const RowOrder order : {RowOrder::sorted, RowOrder::masked}) copy_reordered(order);
   truths_.turn(change, truth_);
   row_truths_.turn(change, row_truth_);
-  return experts_ != drawn_experts_.first();
+  return experts_ != rank_.own(drawn_experts_.first());
 }
 
 Cost MoeGemm::cost() const {
-  // Weights of the experts that have rows, once each; ids of padded rows and of their blocks.
+  // Weights of the experts that have rows, once each; ids of padded rows and of their blocks; rows
+  // of x that some row reads.
   const double experts = skew_of(experts_, shape.experts).active_experts;
   const double expert_bytes =
       static_cast<double>(shape.expert_elements()) * static_cast<double>(size_of(shape.dtype)) +
       (shape.scaled() ? 4.0 * shape.n_groups() * shape.k_groups() : 0);
   const double padded = aligned_.padded_rows;
+  const auto rows = static_cast<double>(rows_.size());
+  double sources = 0;
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    sources += i == 0 || shape.source(rows_[i]) != shape.source(rows_[i - 1]);
+  }
   Cost cost;
-  cost.flops = 2.0 * shape.rows() * shape.n * shape.k;
-  cost.read_bytes = experts * expert_bytes + static_cast<double>(x_.bytes()) +
-                    (x_scales_ ? static_cast<double>(x_scales_->bytes()) : 0) +
-                    (routing_weights_ ? static_cast<double>(routing_weights_->bytes()) : 0) +
-                    4 * (padded + padded / shape.block);
-  cost.write_bytes = 2.0 * shape.rows() * shape.n;
+  cost.flops = 2.0 * rows * shape.n * shape.k;
+  cost.read_bytes = experts * expert_bytes + sources * shape.row_bytes() +
+                    (x_scales_ ? 4 * sources * shape.k_groups() : 0) +
+                    (routing_weights_ ? 4 * rows : 0) + 4 * (padded + padded / shape.block);
+  cost.write_bytes = 2.0 * rows * shape.n;
   return cost;
 }
 
@@ -308,12 +333,13 @@ std::vector<Fact> MoeGemm::facts() const {
 std::vector<Fact> routing_facts(std::span<const int32_t> row_expert, int experts,
                                 double padded_rows) {
   const Skew skew = skew_of(row_expert, experts);
-  const auto rows = static_cast<double>(row_expert.size());
+  const auto rows = static_cast<double>(row_expert.size()) -
+                    static_cast<double>(std::ranges::count(row_expert, -1));
   return {{"active_experts", static_cast<double>(skew.active_experts)},
           {"max_over_mean", skew.max_over_mean},
           {"rows", rows},
           {"padded_rows", padded_rows},
-          {"tile_efficiency", rows / padded_rows}};
+          {"tile_efficiency", rows / std::max(padded_rows, 1.0)}};  // a rank may have no row
 }
 
 }  // namespace moegate::moe_gemm

@@ -11,8 +11,9 @@
 //
 // g counts groups of 128 along K; bf16 has no scale factors. Rounded once, to bf16. Every variant
 // starts from the outputs of moe_align for blocks of BM rows (aligned_rows.h), which are operands
-// here; rows of padding (sorted id R) have no row in x and none in out. Every block has an expert:
-// no expert lives on another rank.
+// here; rows of padding (sorted id R) have no row in x and none in out. Every block has an expert.
+// With `rank` E is how many experts the rank has, and only their rows are sorted: a row of another
+// rank's expert is not read, and its row of out is undefined.
 //
 // x and the output are in token order (x(r), r), or in sorted order: what row r reads or is at r's
 // place in sorted_token_ids, undefined rows in between, as in DeepGEMM's contiguous layout and, of
@@ -25,6 +26,7 @@
 #include <array>
 #include <cmath>
 
+#include "harness/kernel/expert_rank.h"
 #include "harness/kernel/kernel.h"
 #include "harness/kernel/redraw.h"
 #include "kernels/check/truth_of_rows.h"
@@ -43,7 +45,7 @@ struct TileChoice;  // tiles/tile.h
 }
 
 struct MoeGemmShape {
-  int tokens, experts, topk;  // T, E, k
+  int tokens, experts, topk;  // T, E, k; E of this rank
   int k, n;                   // of the product
   int block;                  // BM: rows that every expert's rows are padded to
   bool down;
@@ -105,7 +107,7 @@ std::vector<int32_t> all_below(int count);
 
 /// Everything where the whole product has at most `most_products` multiply-adds. Else up to 130
 /// rows (first, last, a seeded one and the last one of each of up to 64 active experts) at seeded
-/// runs of columns (the first and the last among them).
+/// runs of columns (the first and the last among them). Of rows without an expert (-1) none.
 MoeGemmSample moe_gemm_sample(const MoeGemmShape& shape, std::span<const int32_t> row_expert,
                               uint64_t seed, double most_products);
 
@@ -166,6 +168,8 @@ class MoeGemm : public Problem {
   std::vector<Fact> facts() const override;
 
   const MoeGemmShape shape;
+  /// The rank of the case.
+  const ExpertRank& rank() const { return rank_; }
   /// What variant `tuned` launches, put here by its prepare().
   std::shared_ptr<const tiles::TileChoice> tile;
 
@@ -173,7 +177,7 @@ class MoeGemm : public Problem {
   enum class ScaleOrder { right, transposed };
 
   Tolerance own_ceilings() const;
-  void fill_operands(uint64_t seed);
+  void fill_operands();
   /// Activations and output in another order than the tokens'; null until a variant asks for them.
   struct Reordered {
     Tensor *x, *x_scales, *out;
@@ -194,13 +198,22 @@ class MoeGemm : public Problem {
   void upload_rows(const std::vector<uint16_t>& rows);
   ExpertProduct product_of(int32_t expert, const MoeGemmSample& at, ScaleOrder order) const;
   std::vector<double> truth(ScaleOrder order, const MoeGemmSample& at) const;
-  /// Of the routed rows; empty: in token order.
+  /// Of the routed rows, -1 of other ranks' ones; empty: in token order.
   std::vector<int32_t> places(RowOrder order) const;
+  /// Of the rank's rows in the output; empty where in_order().
+  std::vector<int32_t> places() const;
+  /// Of an expert's part in masked order.
+  int masked_rows() const;
   std::function<std::string(int64_t row)> row_name() const;
+  /// Whether the output's rows are all R, each where its number says.
+  bool in_order() const { return out_order_ == RowOrder::tokens && rank_.is_whole(); }
   void swap_experts();
   void drop_row();
   void transpose_scales();
 
+  ExpertRank rank_;
+  const uint64_t seed_;
+  const double most_products_;  // that are compared whole
   Tensor& x_;
   Tensor* x_scales_;
   Tensor& weights_;
@@ -213,8 +226,9 @@ class MoeGemm : public Problem {
   std::array<Reordered, 2> reordered_{};  // sorted, masked
   // Made when a variant first asks for them.
   Tensor *expert_rows_ = nullptr, *rows_by_expert_ = nullptr;
-  DrawnRows<int32_t> drawn_experts_;
-  std::vector<int32_t> experts_;  // [R]
+  DrawnRows<int32_t> drawn_experts_;  // of the layer
+  std::vector<int32_t> experts_;      // [R], of this rank; -1: another rank's
+  std::vector<int32_t> rows_;         // of this rank, ascending
   AlignedRows aligned_;
   RowOrder out_order_ = RowOrder::tokens;
   MoeGemmSample sample_;

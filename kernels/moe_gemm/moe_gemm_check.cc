@@ -58,36 +58,36 @@ std::vector<double> MoeGemm::truth(ScaleOrder order, const MoeGemmSample& at) co
   return all;
 }
 
-/// The output [R, N] in token order, whatever order it is in.
+/// The output [R, N] in token order, whatever order it is in; zeros in rows of other ranks.
 std::vector<uint16_t> MoeGemm::download_rows() const {
   auto out = this->out().download<uint16_t>();
-  if (out_order_ == RowOrder::tokens) return out;
-  std::vector<uint16_t> rows;
+  if (in_order()) return out;
+  const auto at = places();
   const auto width = static_cast<std::ptrdiff_t>(shape.n);
-  rows.reserve(static_cast<size_t>(shape.rows() * width));
-  for (const std::ptrdiff_t place : places(out_order_)) {
-    rows.insert(rows.end(), out.begin() + place * width, out.begin() + (place + 1) * width);
+  std::vector<uint16_t> rows(static_cast<size_t>(shape.rows() * width));
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    std::copy_n(out.begin() + at[i] * width, width, rows.begin() + rows_[i] * width);
   }
   return rows;
 }
 
 /// The reverse; leaves what is no routed row as it is.
 void MoeGemm::upload_rows(const std::vector<uint16_t>& rows) {
-  if (out_order_ == RowOrder::tokens) return out_.upload(rows);
+  if (in_order()) return out_.upload(rows);
+  const auto at = places();
   auto out = this->out().download<uint16_t>();
   const auto width = static_cast<std::ptrdiff_t>(shape.n);
-  auto from = rows.begin();
-  for (const std::ptrdiff_t place : places(out_order_)) {
-    std::copy_n(from, width, out.begin() + place * width);
-    from += width;
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    std::copy_n(rows.begin() + rows_[i] * width, width, out.begin() + at[i] * width);
   }
   this->out().upload(out);
 }
 
-/// "token 12, expert 5"
+/// "token 12, expert 5", as the layer counts both
 check::RowName MoeGemm::row_name() const {
   return [this](int64_t row) {
-    return fmt::format("token {}, expert {}", row / shape.topk, experts_[static_cast<size_t>(row)]);
+    return fmt::format("token {}, expert {}", row / shape.topk,
+                       rank_.first() + experts_[static_cast<size_t>(row)]);
   };
 }
 
@@ -105,24 +105,45 @@ Checked MoeGemm::check() const {
   return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
 }
 
+std::vector<int32_t> MoeGemm::places() const {
+  if (in_order()) return {};
+  if (out_order_ == RowOrder::tokens) return rows_;
+  const auto all = places(out_order_);
+  std::vector<int32_t> places;
+  for (const int32_t r : rows_) places.push_back(all[static_cast<size_t>(r)]);
+  return places;
+}
+
 std::vector<TokenRows> MoeGemm::rows_of(int64_t place) const {
   std::vector<int64_t> rows = check::rows_of_token(place, shape.topk);
-  if (const auto at = places(out_order_); !at.empty()) {
-    for (int64_t& row : rows) row = at[static_cast<size_t>(row)];
+  if (in_order()) return {{&out(), shape.n, rows}};
+  const auto all = places();
+  std::vector<int64_t> own;
+  for (const int64_t row : rows) {
+    const auto at = std::ranges::lower_bound(rows_, row);
+    if (at != rows_.end() && *at == row)
+      own.push_back(all[static_cast<size_t>(at - rows_.begin())]);
   }
-  return {{&out(), shape.n, rows}};
+  return {{&out(), shape.n, own}};
 }
 
 std::vector<SampledOutput> MoeGemm::sampled_outputs() const {
-  if (static_cast<int64_t>(truth_.size()) == int64_t{shape.rows()} * shape.n) return {};
-  return {{&out(), shape.rows(), shape.n, places(out_order_), own_ceilings()}};
+  const auto rows = static_cast<int64_t>(rows_.size());
+  if (static_cast<int64_t>(truth_.size()) == rows * shape.n) return {};
+  return {{&out(), rows, shape.n, places(), own_ceilings()}};
 }
 
+/// `rows`: which of the rank's.
 std::vector<Accuracy> MoeGemm::check_rows(const std::vector<int64_t>& rows) {
-  const MoeGemmSample at{{rows.begin(), rows.end()}, all_below(shape.n)};
-  const auto& expected = row_truth_.of(rows, [&] { return truth(ScaleOrder::right, at); });
-  return {check::compare_bf16_rows(device(), out(), shape.n, rows, places(out_order_), expected,
-                                   own_ceilings(), row_name())};
+  const auto routed = [&](int64_t i) { return rows_[static_cast<size_t>(i)]; };
+  const auto& expected = row_truth_.of(rows, [&] {
+    MoeGemmSample at{{}, all_below(shape.n)};
+    for (const int64_t i : rows) at.rows.push_back(routed(i));
+    return truth(ScaleOrder::right, at);
+  });
+  return {check::compare_bf16_rows(device(), out(), shape.n, rows, places(), expected,
+                                   own_ceilings(),
+                                   [&](int64_t i) { return row_name()(routed(i)); })};
 }
 
 Corruptions MoeGemm::corruptions() {
@@ -133,6 +154,7 @@ Corruptions MoeGemm::corruptions() {
 
 /// The first row changes places with one that another expert made.
 void MoeGemm::swap_experts() {
+  if (sample_.rows.empty()) return;  // no row is of this rank
   const int32_t first = sample_.rows.front();
   const auto expert = [&](int32_t r) { return experts_[static_cast<size_t>(r)]; };
   const auto other = std::find_if(sample_.rows.begin(), sample_.rows.end(),
@@ -146,6 +168,7 @@ void MoeGemm::swap_experts() {
 
 /// A row of zeros, as where an expert's part of a token was never computed.
 void MoeGemm::drop_row() {
+  if (sample_.rows.empty()) return;
   auto out = download_rows();
   std::fill_n(out.begin() + int64_t{sample_.rows.front()} * shape.n, shape.n, uint16_t{0});
   upload_rows(out);

@@ -70,17 +70,16 @@ std::vector<double> expert_truth(const ExpertProduct& product) {
 
 MoeGemmSample moe_gemm_sample(const MoeGemmShape& shape, std::span<const int32_t> row_expert,
                               uint64_t seed, double most_products) {
-  if (1.0 * shape.rows() * shape.n * shape.k <= most_products) {
-    return {all_below(shape.rows()), all_below(shape.n)};
+  const auto own = rows_of_rank({row_expert.begin(), row_expert.end()});
+  if (1.0 * static_cast<double>(own.size()) * shape.n * shape.k <= most_products) {
+    return {own, all_below(shape.n)};
   }
   std::map<int32_t, std::vector<int32_t>> of_expert;
-  for (int32_t r = 0; r < shape.rows(); ++r) {
-    of_expert[row_expert[static_cast<size_t>(r)]].push_back(r);
-  }
+  for (const int32_t r : own) of_expert[row_expert[static_cast<size_t>(r)]].push_back(r);
   // Evenly over the active experts, from a seeded one on.
   const uint64_t active = of_expert.size(), taken = std::min(active, kMostExperts);
   const uint64_t start = random_bits(seed, kRowStream, 0) % active;
-  std::set<int32_t> rows = {0, shape.rows() - 1};
+  std::set<int32_t> rows = {own.front(), own.back()};
   for (uint64_t i = 0; i < taken; ++i) {
     const auto place = static_cast<std::ptrdiff_t>((start + i * active / taken) % active);
     const auto& candidates = std::next(of_expert.begin(), place)->second;

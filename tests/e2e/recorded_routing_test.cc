@@ -47,5 +47,31 @@ TEST_F(RecordedRoutingTest, IsImportedReplayedAndNotComparedWithAnother) {
       << judged.out;
 }
 
+TEST_F(RecordedRoutingTest, ARankOfExpertParallelismHasItsExpertsRows) {
+  python(
+      "np.save(\"ids.npy\", [[r.permutation(8)[:2] for l in range(3)] for t in range(40)]); "
+      "routing.run([\"import\", \"ids.npy\", \"--out\", \"ids\"])");
+  const std::string layer = "tokens = 20\nexperts = 8\ntopk = 2\nrank = 1/4, busiest/2\n";
+  const std::string size = "hidden = 128\ninter = 128\n";
+  write("s.suite", layer + "routing = replay:ids/, uniform\n[a]\nop = moe_align\nblock = 16\n" +
+                       "[b]\nop = moe_gate_up\n" + size + "[c]\nop = moe_down\n" + size +
+                       "[d]\nop = fused_moe\n" + size);
+  const Outcome verified =
+      moegate("verify --suite s.suite --device host --controls --invariance 40");
+  EXPECT_EQ(verified.exit, 0) << verified.out << verified.err;
+  EXPECT_EQ(run().exit, 0);
+  // 40 rows over four ranks; the busiest of two has half of them at least.
+  const auto rows = [&](const std::string& rank) {
+    return number("moegate.sqlite",
+                  "SELECT max(json_extract(facts, '$.rows')) FROM run_case JOIN bench_case USING "
+                  "(case_id) WHERE params LIKE '%" +
+                      rank + "%'");
+  };
+  EXPECT_GE(rows("busiest/2"), 20);
+  EXPECT_LT(rows("1/4"), 20);
+  write("t.suite", layer + size + "op = fused_moe\n[s]\nrank = 0/3\n");
+  EXPECT_TRUE(says(moegate("verify --suite t.suite"), "ranks that work: 1, 2, 4, 8"));
+}
+
 }  // namespace
 }  // namespace moegate::test

@@ -362,6 +362,7 @@ class HpcOps(unittest.TestCase):
                        "hpc-ops")
         self.assertIsNone(hpc.unsupported(types.SimpleNamespace(experts=256), None))
         self.assertIn("at most 256", hpc.unsupported(types.SimpleNamespace(experts=512), None))
+        self.assertIn("rank = 1/8", hpc.unsupported(types.SimpleNamespace(experts=256, rank="1/8"), None))
         p = types.SimpleNamespace(**dict.fromkeys("x x_scales w1 w2 topk_ids topk_weights out".split()), experts=2,
                                   w1_scales=np.ones((2, 4, 6)), w2_scales=np.ones((2, 6, 2)))
         hpc.prepare(p)

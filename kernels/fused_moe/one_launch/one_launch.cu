@@ -145,6 +145,9 @@ void launch(FusedMoe& problem, const Launch& where) {
 
 std::string unsupported(const Case& c, const DeviceFacts& device) {
   const FusedMoeShape s = FusedMoeShape::of(c);
+  if (!ExpertRank::of(c).is_whole()) {
+    return "rank = " + c.get("rank") + ": it deals out the rows of all experts";
+  }
   if (s.rows() > kMostRows) {
     return fmt::format("takes up to {} routed rows, not {}", kMostRows, s.rows());
   }

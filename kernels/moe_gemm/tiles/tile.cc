@@ -100,15 +100,26 @@ std::string fault_of_knobs(const TileKernel& kernel, const Knobs& knobs) {
                      fmt::join(combinations, ", "));
 }
 
+/// The shape by which tiles are chosen: of a rank, what it has at even loads.
+MoeGemmShape even_shape(MoeGemmShape shape, const Case& c) {
+  const Case even = even_share(c);
+  if (even.params == c.params) return shape;
+  shape.topk = std::stoi(even.get("topk"));
+  shape.tokens = std::stoi(even.get("tokens"));
+  return shape;
+}
+
 /// What the shape's files say; no kernel where they say nothing.
-TileChoice tuned_choice(const MoeGemmShape& shape, const std::string& routing,
-                        const DeviceFacts& device) {
-  const TileShape file = file_shape(shape);
-  const TunedTile* tile = tuned_entry(
-      {device.klass, file.name(), routing}, op_of(shape), shape.tokens, [&](const TunedTile& one) {
-        const std::string fault = fault_of(one, file, device.backend);
-        if (!fault.empty()) usage_error("{} {}; correct it or tune again", one.where, fault);
-      });
+TileChoice tuned_choice(const MoeGemmShape& shape, const Case& c, const DeviceFacts& device) {
+  const MoeGemmShape even = even_shape(shape, c);
+  const TileShape file = file_shape(even);
+  const TunedTile* tile =
+      tuned_entry({device.klass, file.name(), routing_of(c)}, op_of(shape), even.tokens,
+                  [&](const TunedTile& one) {
+                    const std::string fault = fault_of(one, file, device.backend);
+                    if (!fault.empty())
+                      usage_error("{} {}; correct it or tune again", one.where, fault);
+                  });
   if (!tile) return {};
   TileChoice choice;
   choice.kernel = find_kernel(device.backend, tile->config.kernel);
@@ -128,15 +139,18 @@ TileChoice where_supported(TileChoice choice, MoeGemmShape shape) {
 constexpr const char* kTunedBlock = "tuned";
 constexpr int kTileBlocks[] = {16, 32, 64, 128};
 
-/// Rows that every expert gets, as one drawing of `routing` has it: of so many tokens at most, the
-/// counts of more being in proportion.
-std::vector<double> drawn_rows(const MoeGemmShape& s, const std::string& routing) {
+/// Rows that every expert gets, as one drawing of the routing has it: of so many tokens at most,
+/// the counts of more being in proportion.
+std::vector<double> drawn_rows(const MoeGemmShape& s, const Case& c) {
   constexpr int kMostTokens = 2048;
   constexpr uint64_t kSeed = 1;
   const int tokens = std::min(s.tokens, kMostTokens);
+  ExpertRank rank = ExpertRank::of(c);
+  const auto ids = routed_experts(routing_of(c), {tokens, rank.experts, s.topk}, kSeed);
+  rank.find(ids);
   std::vector<double> rows(s.experts);
-  for (const int32_t expert : routed_experts(routing, {tokens, s.experts, s.topk}, kSeed)) {
-    rows[expert] += static_cast<double>(s.tokens) / tokens;
+  for (const int32_t expert : rank.own(ids)) {
+    if (expert >= 0) rows[expert] += static_cast<double>(s.tokens) / tokens;
   }
   return rows;
 }
@@ -227,19 +241,17 @@ TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
   return choice.kernel ? choice : usual_tile("gather", shape, device);
 }
 
-TileChoice best_tile(const MoeGemmShape& shape, const std::string& routing,
-                     const DeviceFacts& device) {
-  TileChoice tuned = tuned_choice(shape, routing, device);
+TileChoice best_tile(const MoeGemmShape& shape, const Case& c, const DeviceFacts& device) {
+  TileChoice tuned = tuned_choice(shape, c, device);
   if (tuned.kernel) return where_supported(std::move(tuned), shape);
-  MoeGemmShape usual = shape;
-  usual.block = usual_block(shape, drawn_rows(shape, routing));
+  MoeGemmShape usual = even_shape(shape, c);
+  usual.block = usual_block(shape, drawn_rows(shape, c));
   return default_tile(usual, device);
 }
 
-TileChoice tile_of(const MoeGemmShape& shape, const std::string& routing,
-                   const DeviceFacts& device) {
-  TileChoice tuned = tuned_choice(shape, routing, device);
-  if (!tuned.kernel) return default_tile(shape, device);
+TileChoice tile_of(const MoeGemmShape& shape, const Case& c, const DeviceFacts& device) {
+  TileChoice tuned = tuned_choice(shape, c, device);
+  if (!tuned.kernel) return default_tile(even_shape(shape, c), device);
   if (tuned.config.block == shape.block) {
     return where_supported(std::move(tuned), shape);
   }
@@ -262,7 +274,7 @@ template <class P>
 Chooser tuned_chooser(Backend backend) {
   const auto shape_of = [](const Case& c) { return P::shape_of(without_tuned_block(c)); };
   const auto choose = [shape_of](const Case& c, const DeviceFacts& device) -> Choice {
-    const TileChoice tile = best_tile(shape_of(c), c.get("routing"), device);
+    const TileChoice tile = best_tile(shape_of(c), c, device);
     if (!tile.kernel) usage_error("{}: {}", c.key(), tile.why);
     const bool by_file = tile.path.starts_with("tuned: ");
     return {.runs = {tile.config.variant(), {{"block", std::to_string(tile.config.block)}}},
@@ -315,7 +327,7 @@ void resolve_tuned_block(Case& c, const DeviceFacts& device,
   }
   if (c.get("block") != kTunedBlock) return;
   const MoeGemmShape shape = shape_of(without_tuned_block(c));
-  c.params["block"] = std::to_string(best_tile(shape, c.get("routing"), device).config.block);
+  c.params["block"] = std::to_string(best_tile(shape, c, device).config.block);
 }
 
 }  // namespace moegate::moe_gemm::tiles

@@ -117,15 +117,14 @@ struct TileChoice {
 /// than the fastest of all blocks and kernels, 0.35 % on average, in 103 products of nine shapes
 /// with 1 to 512 rows per expert: reports/gallery/nvidia-h200-default-blocks.md.
 int usual_block(const MoeGemmShape& shape, std::span<const double> rows_of_experts);
-/// For a shape whose block is free (shape.block is not read): that of the nearest token count in
-/// the shape's file, else default_tile() with usual_block() of what `routing`
-/// (harness/kernel/routing.h) gives the experts. Throws Error(usage) for a bad file.
-TileChoice best_tile(const MoeGemmShape& shape, const std::string& routing,
-                     const DeviceFacts& device);
+/// For a case's shape whose block is free (shape.block is not read): that of the nearest token
+/// count in the shape's file, else default_tile() with usual_block() of what the case's routing
+/// (harness/kernel/routing.h) gives the experts. Of a rank it is the file of its even_share().
+/// Throws Error(usage) for a bad file.
+TileChoice best_tile(const MoeGemmShape& shape, const Case& c, const DeviceFacts& device);
 /// For a shape with its block: best_tile() where that has the same block, none where the file says
 /// another, else default_tile(). Throws Error(usage) for a bad file.
-TileChoice tile_of(const MoeGemmShape& shape, const std::string& routing,
-                   const DeviceFacts& device);
+TileChoice tile_of(const MoeGemmShape& shape, const Case& c, const DeviceFacts& device);
 /// A kernel with its usual knobs for a shape with its block; no kernel, and why, where it cannot.
 TileChoice usual_tile(const std::string& kernel, const MoeGemmShape& shape,
                       const DeviceFacts& device);

@@ -30,7 +30,7 @@ class TileTest : public testing::Test {
   }
   TileChoice best(const Params& params) const {
     const Case c = moe_gemm_case<MoeGateUp>(params);
-    return best_tile(MoeGateUp::shape_of(c), c.get("routing"), device_->facts());
+    return best_tile(MoeGateUp::shape_of(c), c, device_->facts());
   }
   void expect_refused(const std::string& text, const std::vector<std::string>& parts) const {
     write(text);
@@ -62,15 +62,42 @@ TEST_F(TileTest, TheFilesNearestTokenCountDecides) {
   EXPECT_EQ(best({}).path, "tuned: sorted_rows/block=5 for 8 tokens");
   EXPECT_EQ(best({{"tokens", "99"}}).path, "tuned: split_k2_fp32/block=64 for 100 tokens");
   EXPECT_EQ(best({{"topk", "2"}}).path, "default: gather/block=16");  // another shape, no file
-  const auto down = MoeDown::shape_of(moe_gemm_case<MoeDown>({}));
-  EXPECT_EQ(best_tile(down, "uniform", device_->facts()).path,
+  const Case down = moe_gemm_case<MoeDown>({});
+  EXPECT_EQ(best_tile(MoeDown::shape_of(down), down, device_->facts()).path,
             "tuned: gather/block=5 for 8 tokens");
+}
+
+TEST_F(TileTest, ARankHasTheTilesOfItsEvenShare) {
+  write(
+      "[moe_gate_up.8]\nkernel = sorted_rows\nblock = 5\n[moe_gate_up.80]\nkernel = gather\n"
+      "block = 7\n",
+      "E=4,topk=1,H=256,N=128,dtype=fp8");
+  const auto path = [&](const char* rank, const char* tokens) {
+    return best({{"rank", rank}, {"tokens", tokens}, {"topk", "3"}, {"experts", "12"}}).path;
+  };
+  EXPECT_EQ(path("1/3", "8"), "tuned: sorted_rows/block=5 for 8 tokens");
+  EXPECT_EQ(path("busiest/3", "79"), "tuned: gather/block=7 for 80 tokens");
+  EXPECT_EQ(path("0/1", "8"), "default: gather/block=16");
+  const auto c = moe_gemm_case<MoeGateUp>({{"rank", "1/2"}, {"tokens", "8"}, {"topk", "4"}});
+  EXPECT_EQ(tile_shape(c).name(), "E=4,topk=2,H=256,N=128,dtype=fp8");
+}
+
+TEST_F(TileTest, TheDefaultBlockOfARankIsByItsRows) {
+  const auto block = [&](const char* rank) {
+    return best({{"tokens", "128"}, {"topk", "1"}, {"routing", "hot:1:1"}, {"rank", rank}})
+        .config.block;
+  };
+  EXPECT_EQ(block("busiest/8"), 128) << "one expert has all rows";
+  EXPECT_EQ(best({{"tokens", "64"}, {"topk", "1"}, {"routing", "balanced"}, {"rank", "1/8"}})
+                .config.block,
+            16);
 }
 
 TEST_F(TileTest, AnOperatorThatTheFileLacksGetsTheDefault) {
   write("[moe_gate_up.8]\nkernel = sorted_rows\nblock = 5\n");
-  const auto down = MoeDown::shape_of(moe_gemm_case<MoeDown>({}));
-  EXPECT_EQ(best_tile(down, "uniform", device_->facts()).path, "default: gather/block=16");
+  const Case down = moe_gemm_case<MoeDown>({});
+  EXPECT_EQ(best_tile(MoeDown::shape_of(down), down, device_->facts()).path,
+            "default: gather/block=16");
 }
 
 TEST(UsualBlock, IsTheSmallestThatTakesMostExpertsRowsInOnePass) {
@@ -244,7 +271,7 @@ class CudaTileDefaults : public check::CudaVariants {
                                      {"hidden", "7168"},
                                      {"inter", inter},
                                      {"dtype", dtype}});
-    return best_tile(P::shape_of(c), c.get("routing"), device).config;
+    return best_tile(P::shape_of(c), c, device).config;
   }
 };
 

@@ -11,31 +11,30 @@ namespace moegate::moe_gemm::tiles {
 
 template <class P>
 KernelSpec<P> tuned_spec(Backend backend) {
-  return {.name = "tuned",
-          .backend = backend,
-          .help = "the fastest tile configuration known for the shape (moegate tune, suites/tiles)",
-          .launch =
-              [](P& problem, const Launch& where) {
-                problem.tile->launch(problem.args(), problem.workspace(), where);
-              },
-          .prepare =
-              [](P& problem, const Launch& where) {
-                problem.tile = std::make_shared<const TileChoice>(
-                    tile_of(problem.shape, routing_of(problem.spec), where.device));
-              },
-          .workspace = [](const Case& c, const DeviceFacts& device) -> size_t {
-            const MoeGemmShape shape = P::shape_of(c);
-            const TileChoice choice = tile_of(shape, routing_of(c), device);
-            return choice.kernel->workspace ? choice.kernel->workspace(shape) : 0;
+  return {
+      .name = "tuned",
+      .backend = backend,
+      .help = "the fastest tile configuration known for the shape (moegate tune, suites/tiles)",
+      .launch =
+          [](P& problem, const Launch& where) {
+            problem.tile->launch(problem.args(), problem.workspace(), where);
           },
-          .unsupported =
-              [](const Case& c, const DeviceFacts& device) {
-                return tile_of(P::shape_of(c), routing_of(c), device).why;
-              },
-          .path =
-              [](const Case& c, const DeviceFacts& device) {
-                return tile_of(P::shape_of(c), routing_of(c), device).path;
-              }};
+      .prepare =
+          [](P& problem, const Launch& where) {
+            problem.tile = std::make_shared<const TileChoice>(
+                tile_of(problem.shape, problem.spec, where.device));
+          },
+      .workspace = [](const Case& c, const DeviceFacts& device) -> size_t {
+        const MoeGemmShape shape = P::shape_of(c);
+        const TileChoice choice = tile_of(shape, c, device);
+        return choice.kernel->workspace ? choice.kernel->workspace(shape) : 0;
+      },
+      .unsupported =
+          [](const Case& c, const DeviceFacts& device) {
+            return tile_of(P::shape_of(c), c, device).why;
+          },
+      .path = [](const Case& c,
+                 const DeviceFacts& device) { return tile_of(P::shape_of(c), c, device).path; }};
 }
 
 }  // namespace moegate::moe_gemm::tiles
