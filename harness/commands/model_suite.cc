@@ -185,16 +185,12 @@ void Writer::expert_parallel(const MoeLayers& layers, const std::string& prefix,
     return;
   }
   note(fmt::format(
-      "EP {}: tokens is the rows that reach this rank. Of T tokens over all ranks, each with {} "
-      "experts, {} at even loads. Most are of different tokens, so each has one expert and a row "
-      "of x of its own here.",
-      ranks, layers.topk.value,
-      layers.topk.value == ranks ? "these are T"
-                                 : fmt::format("these are T x {} / {}", layers.topk.value, ranks)));
+      "EP {}: tokens, experts and ids are the layer's; a rank has {} / {} experts and their rows "
+      "alone. The busiest rank, because all others wait for it, and because of few tokens another "
+      "one may have no row.",
+      ranks, all.from, ranks));
   SuiteValues values = values_of(layers);
-  values.push_back(
-      of("experts-of-rank", {all.value / ranks, fmt::format("{} / {}", all.from, ranks)}));
-  values.push_back({"one", "1", "see above"});
+  values.push_back({"rank", fmt::format("busiest/{}", ranks)});
   add_template("expert_parallel", name, values);
 }
 
