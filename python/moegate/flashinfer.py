@@ -490,7 +490,7 @@ class Layer:
 
     def _products(self, tokens, routing):
         """What reaches the rank, where it has a share of the experts. At even loads each of its
-        rows is taken for a token of its own, as in suites/deepseek-r1.suite."""
+        rows is taken for a token of its own."""
         spec, rows, topk = routing.spec, tokens, self.topk
         if self.local < self.experts:
             even = -(-tokens * self.topk * self.local // self.experts)
