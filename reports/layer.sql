@@ -6,18 +6,22 @@
 -- One row per case and variant of fused_moe. Least times are those of cold launches at the ceilings that `moegate doctor
 -- --db` measured on the same device; without them they are empty. floor us: of the layer's operands and operations alone.
 -- sum of floors us: each step's, max(bytes / bandwidth, operations / rate), added up. The steps are align, gate-up, silu (the
--- activation with its quantisation), down and sum; each reads what the one before wrote, from memory, and writes that fit in
--- the cache do not count. A variant that joins steps moves less, so that it may come below the sum.
+-- activation with its quantisation), down and sum, and where input = bf16 the quantisation of x; each reads what the one before
+-- wrote, from memory, and writes that fit in the cache do not count. A variant that joins steps moves less, so that it may come
+-- below the sum.
 -- launches us: time of each launch in order. Launches that begin before the one before has ended overlap; such times add up
 -- to more than us.
 WITH layer AS (
   SELECT run_id, case_id, cache_bytes, bandwidth, fp8, T, T * (json_extract(params, '$.topk')) AS R, json_extract(params, '$.hidden') AS H,
-         json_extract(params, '$.inter') AS I, json_extract(facts, '$.active_experts') AS D, json_extract(facts, '$.padded_rows') AS P
+         json_extract(params, '$.inter') AS I, json_extract(params, '$.input') AS input,
+         json_extract(facts, '$.active_experts') AS D, json_extract(facts, '$.padded_rows') AS P
   FROM (SELECT *, CAST(json_extract(params, '$.tokens') AS INTEGER) AS T FROM run_case JOIN bench_case USING (case_id))
   JOIN ceilings USING (run_id)
   WHERE run_id = :run AND op = 'fused_moe'
 ), step (case_id, name, ns) AS (  -- weights and ids are read by both products; four bytes for each scale factor of 128
   SELECT case_id, 'align', memory_ns(4.0 * R, 4.0 * P, cache_bytes, bandwidth) FROM layer
+  UNION ALL
+  SELECT case_id, 'input', memory_ns(2.0 * T * H, T * H * (1 + 4.0 / 128), cache_bytes, bandwidth) FROM layer WHERE input = 'bf16'
   UNION ALL
   SELECT case_id, 'gate-up',
          max(memory_ns(D * 2.0 * I * H * (1 + 4.0 / 128 / 128) + T * H * (1 + 4.0 / 128) + 4.0 * P, 4.0 * R * I, cache_bytes,

@@ -197,6 +197,8 @@ struct PoolSegment {
 struct Tuning {
   /// Parameters that say, beside the tokens, which variant is fastest. They name the file.
   std::vector<std::string> shape;
+  /// Further ones, that name it where they are not at their defaults.
+  std::vector<std::string> unusual = {};
   /// What runs where no file says: the first of these variants that takes the case. Null: the
   /// operator has no such variant.
   std::vector<std::string> (*usual)(const Case&, const DeviceFacts&) = nullptr;

@@ -24,6 +24,9 @@ struct RandomFill {
     bytes,
     /// Uniform between low and high, in the element type, a floating one. One element per unit.
     uniform,
+    /// The same in bf16 with every last bit set. Of such values x <= a no x * 448 / a lies halfway
+    /// between normal e4m3 values, which would be 7 x = m a, all odd, 16 < m < 32 and 7 x < 1786.
+    uniform_odd,
   };
   Kind kind;
   uint64_t seed, stream;
@@ -85,6 +88,10 @@ MOEGATE_HD inline void write_random_unit(const RandomFill& fill, void* to, uint6
   }
   const float unit = static_cast<float>(bits >> 40) * 0x1p-24f;
   const float value = fmaf(fill.high - fill.low, unit, fill.low);  // one rounding everywhere
+  if (fill.kind == RandomFill::Kind::uniform_odd) {
+    static_cast<uint16_t*>(to)[i] = static_cast<uint16_t>(float_to_bf16(value) | 1);
+    return;
+  }
   write_float(fill.dtype, to, static_cast<int64_t>(i), value);
 }
 

@@ -47,6 +47,10 @@ std::string name_of_file(const std::string& op, const Tuning& tuning, const Case
   for (const std::string& param : tuning.shape) {
     name += fmt::format(",{}={}", letter_of(param), even.get(param));
   }
+  for (const std::string& param : tuning.unusual) {
+    const std::string* usual = c.defaults.find(param);
+    if (usual && c.get(param) != *usual) name += fmt::format(",{}={}", param, c.get(param));
+  }
   return name;
 }
 

@@ -19,7 +19,8 @@ void multiply(const moe_gemm::MoeGemmArgs& args, const FusedMoe& problem, Choose
 
 void launch_up_to_activation(FusedMoe& problem, const Buffers& buffers, ChooseTile choose,
                              const Launch& where) {
-  const FusedMoeArgs args = problem.args();
+  const FusedMoeArgs args =
+      quantise_input(problem, buffers, silu_mul_quant::launch_group_quant, where);
   moe_align::launch_redundant_count(align(args, buffers), where);
   multiply(gate_up(args, buffers), problem, choose, where);
   silu_mul_quant::launch_fused(quantise(args, buffers), where);
@@ -27,7 +28,7 @@ void launch_up_to_activation(FusedMoe& problem, const Buffers& buffers, ChooseTi
 
 void launch_best_parts(FusedMoe& problem, ChooseTile choose, const Launch& where) {
   const FusedMoeArgs args = problem.args();
-  const Buffers buffers = buffers_at(args.shape, problem.workspace());
+  const Buffers buffers = buffers_at(args.shape, problem.input, problem.workspace());
   if (const int64_t elements = elements_to_clear(problem); elements > 0)
     moe_gemm::gather::zero_output(buffers.y, elements, where.stream);
   launch_up_to_activation(problem, buffers, choose, where);

@@ -11,7 +11,8 @@ namespace moegate::fused_moe {
 using ChooseTile = moe_gemm::tiles::TileChoice (*)(const moe_gemm::MoeGemmShape& product,
                                                    const Case& c, const DeviceFacts& device);
 
-/// redundant_count, gate-up as `choose` says, and the fused activation and quantisation.
+/// The quantisation of x in bf16, redundant_count, gate-up as `choose` says, and the fused
+/// activation and quantisation.
 void launch_up_to_activation(FusedMoe& problem, const Buffers& buffers, ChooseTile choose,
                              const Launch& where);
 

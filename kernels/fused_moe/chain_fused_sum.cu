@@ -35,7 +35,7 @@ struct Down {
 
 void launch(FusedMoe& problem, const Launch& where) {
   const FusedMoeArgs args = problem.args();
-  const Buffers buffers = buffers_at(args.shape, problem.workspace());
+  const Buffers buffers = buffers_at(args.shape, problem.input, problem.workspace());
   launch_up_to_activation(problem, buffers, moe_gemm::tiles::tile_of, where);
   moe_gemm::gather::zero_output(args.out, int64_t{args.shape.tokens} * args.shape.hidden,
                                 where.stream);

@@ -21,8 +21,9 @@ void multiply(const moe_gemm::MoeGemmArgs& args, const Launch& where) {
 }
 
 void launch(FusedMoe& problem, const Launch& where) {
-  const FusedMoeArgs args = problem.args();
-  const Buffers buffers = buffers_at(args.shape, problem.workspace());
+  const Buffers buffers = buffers_at(problem.shape, problem.input, problem.workspace());
+  const FusedMoeArgs args =
+      quantise_input(problem, buffers, silu_mul_quant::launch_group_quant, where);
   if (const int64_t elements = elements_to_clear(problem); elements > 0)
     moe_gemm::gather::zero_output(buffers.y, elements, where.stream);
   if (aligns_in_one_block(args.shape)) {

@@ -41,6 +41,15 @@ TEST_F(CudaFusedMoe, VariantsAgreeOnALongLayer) {
   }
 }
 
+// x in bf16, by all that quantise it: few and many tokens, one group of H and several.
+TEST_F(CudaFusedMoe, VariantsAgreeOnInputInBf16) {
+  for (const char* tokens : {"1", "37", "600"}) {
+    for (const char* hidden : {"128", "640", "2048"}) {
+      expect_right(fused_moe_case({{"tokens", tokens}, {"hidden", hidden}, {"input", "bf16"}}));
+    }
+  }
+}
+
 // Where activation and quantisation are changes no bits, nor does the order of what is between the
 // products: without a tile file chain_tuned multiplies with prefill, or with wide_tiles, whose sums
 // are the same. One group of 128 and three; blocks of an expert: none, one, several.

@@ -11,6 +11,7 @@
 namespace moegate::fused_moe {
 namespace {
 
+const std::vector<std::string> kInputs = {"fp8", "bf16"};
 const std::vector<std::string> kBlocks = {"0", "16", "32", "64", "128"};
 
 // Streams of the counter-based generator, one per tensor.
@@ -37,7 +38,9 @@ std::vector<std::string> usual(const Case& c, const DeviceFacts& device) {
   constexpr int kDecodeRows = 64;
   constexpr int kPrefillTokens = 1024;
   if (s.tokens >= kPrefillTokens) return {"chain_sorted", "chain_tuned", "chain_gather"};
-  if (s.tokens * s.topk > kDecodeRows) return {"chain_tuned", "chain_gather"};
+  if (s.tokens * s.topk > kDecodeRows || FusedMoe::input_of(c) == DType::bf16) {
+    return {"chain_tuned", "chain_gather"};
+  }
   return {"one_launch", "chain_tuned", "chain_gather"};
 }
 
@@ -52,6 +55,7 @@ const Op<FusedMoe> op({
                 "BM of both products: 16, 32, 64, 128; 0: by T, as vLLM's default; tuned: as "
                 "gate-up's tile configuration (suites/tiles); shipped: as a variant of "
                 "--module chooses"},
+               {"input", kInputs[0], "of x: fp8, or bf16, which the layer first quantises per 128"},
                {"routing", "uniform", kRoutingHelp},
                rank_param()},
     .yardstick = "chain",
@@ -59,6 +63,7 @@ const Op<FusedMoe> op({
     .parts = {"moe_align", "moe_gate_up", "silu_mul_quant", "moe_sum"},
     .resolve = resolve,
     .tuning = {.shape = {"experts", "topk", "hidden", "inter"},
+               .unusual = {"input"},
                .usual = usual,
                .without = {"chain_fused_sum", "chain_sorted_sum"}},  // rows added by bf16 atomics
 });
@@ -92,7 +97,12 @@ FusedMoeShape FusedMoeShape::of(const Case& c) {
   return s;
 }
 
+DType FusedMoe::input_of(const Case& c) {
+  return c.get_choice("input", kInputs) == 0 ? DType::e4m3 : DType::bf16;
+}
+
 void FusedMoe::validate(const Case& c) {
+  input_of(c);
   const auto s = FusedMoeShape::of(moe_gemm::tiles::without_tuned_block(c));
   const int experts = ExpertRank::of(c).experts;
   routing_scores(c.get("routing"), {std::min(s.tokens, 64), experts, s.topk}, 0);
@@ -101,10 +111,12 @@ void FusedMoe::validate(const Case& c) {
 FusedMoe::FusedMoe(Device& device, const Case& c, double most_products)
     : Problem(device),
       shape(FusedMoeShape::of(c)),
+      input(input_of(c)),
       rank_(ExpertRank::of(c)),
-      x_(make_tensor("x", Role::activation, DType::e4m3, {shape.tokens, shape.hidden})),
-      x_scales_(make_tensor("x_scales", Role::activation, DType::f32,
-                            {shape.tokens, shape.hidden / kMoeGroup})),
+      x_(make_tensor("x", Role::activation, input, {shape.tokens, shape.hidden})),
+      x_scales_(input == DType::bf16 ? nullptr
+                                     : &make_tensor("x_scales", Role::activation, DType::f32,
+                                                    {shape.tokens, shape.hidden / kMoeGroup})),
       topk_ids_(make_tensor("topk_ids", Role::activation, DType::i32, {shape.tokens, shape.topk})),
       topk_weights_(
           make_tensor("topk_weights", Role::activation, DType::f32, {shape.tokens, shape.topk})),
@@ -167,8 +179,14 @@ void FusedMoe::fill_operands(uint64_t seed) {
     to.fill_random({RandomFill::Kind::uniform, seed, stream, DType::f32, (1 - spread) * middle,
                     (1 + spread) * middle, first(to)});
   };
-  codes(x_, kXStream);
-  around(x_scales_, kXScaleStream, 1 / kCodeSize, 0.25f);
+  if (x_scales_) {
+    codes(x_, kXStream);
+    around(*x_scales_, kXScaleStream, 1 / kCodeSize, 0.25f);
+  } else {
+    // No code then depends on how a kernel divides, so that the limits are those of input = fp8.
+    const float edge = std::sqrt(3.0f);  // of a uniform distribution of variance 1
+    x_.fill_random({RandomFill::Kind::uniform_odd, seed, kXStream, input, -edge, edge});
+  }
   codes(w1_, kW1Stream);
   around(w1_scales_, kW1ScaleStream, 1 / (kCodeSize * std::sqrt(static_cast<float>(shape.hidden))),
          0.25f);
@@ -180,8 +198,8 @@ void FusedMoe::fill_operands(uint64_t seed) {
 }
 
 FusedMoeArgs FusedMoe::args() {
-  return {.x = x_.data<uint8_t>(),
-          .x_scales = x_scales_.data<float>(),
+  return {.x = x_scales_ ? x_.data<uint8_t>() : nullptr,
+          .x_scales = x_scales_ ? x_scales_->data<float>() : nullptr,
           .topk_ids = topk_ids_.data<int32_t>(),
           .topk_weights = topk_weights_.data<float>(),
           .w1 = w1_.data<uint8_t>(),
@@ -190,6 +208,10 @@ FusedMoeArgs FusedMoe::args() {
           .w2_scales = w2_scales_.data<float>(),
           .out = out_.data<uint16_t>(),
           .shape = shape};
+}
+
+const uint16_t* FusedMoe::x_bf16() {
+  return x_scales_ ? nullptr : x_.data<uint16_t>();
 }
 
 Tolerance FusedMoe::own_ceilings() const {
@@ -256,7 +278,8 @@ Cost FusedMoe::cost() const {
       static_cast<double>(w1_.bytes() + w1_scales_.bytes() + w2_.bytes() + w2_scales_.bytes());
   Cost cost;
   cost.flops = 2 * products(shape) * rows;
-  const double x_bytes = static_cast<double>(x_.bytes() + x_scales_.bytes()) / shape.tokens;
+  const double x_bytes =
+      static_cast<double>(x_.bytes() + (x_scales_ ? x_scales_->bytes() : 0)) / shape.tokens;
   cost.read_bytes = active / shape.experts * weight_bytes +
                     (sources * x_bytes + static_cast<double>(topk_ids_.bytes()) + 4 * rows);
   cost.write_bytes = static_cast<double>(out_.bytes());

@@ -8,6 +8,8 @@
 //   y[r] = bf16(topk_weights[t, j] * (q[r] * W2[e]))           (moe_down)
 //   out[t] = bf16(y[t*k] + ... + y[t*k + k - 1])               (moe_sum)
 //
+// input = bf16: x[t] is given in bf16, and first quantised per 128 as in silu_mul_quant.
+//
 // Rounding points are those of the layer's parts, whose headers define them. A variant is a
 // sequence of the parts' kernels, or one kernel for some of them; what stands between the parts is
 // scratch memory, not an operand. With `rank` a part of the rows exists: FusedMoe::rank().
@@ -58,9 +60,9 @@ struct FusedMoeShape {
 
 /// Everything a launch needs, by value; pointers are device pointers.
 struct FusedMoeArgs {
-  const uint8_t* x;           // [T, H] e4m3
-  const float* x_scales;      // [T, H/128]
-  const int32_t* topk_ids;    // [T, k]
+  const uint8_t* x;         // [T, H] e4m3; null where the layer has to quantise FusedMoe::x_bf16()
+  const float* x_scales;    // [T, H/128]; as x
+  const int32_t* topk_ids;  // [T, k]
   const float* topk_weights;  // [T, k]
   const uint8_t* w1;          // [E, 2I, H] e4m3
   const float* w1_scales;     // [E, 2I/128, H/128]
@@ -99,8 +101,12 @@ class FusedMoe : public Problem {
   static constexpr double kWholeTruth = 5e8, kSampleProducts = 3e8;
 
   static void validate(const Case& c);
+  /// Of x: e4m3 or bf16.
+  static DType input_of(const Case& c);
   FusedMoe(Device& device, const Case& c, double most_products = kWholeTruth);
   FusedMoeArgs args();
+  /// [T, H]; null where x is e4m3.
+  const uint16_t* x_bf16();
 
   Checked check() const override;
   bool find_truth() override;
@@ -112,6 +118,7 @@ class FusedMoe : public Problem {
   std::vector<Fact> facts() const override;
 
   const FusedMoeShape shape;
+  const DType input;
   /// The rank of the case: topk_ids has -1 where another rank has the expert, and the output is the
   /// sum over this rank's experts alone; of a token without any: zeros.
   const ExpertRank& rank() const { return rank_; }
@@ -131,6 +138,8 @@ class FusedMoe : public Problem {
   std::vector<size_t> first_rows() const;
   Tolerance own_ceilings() const;
   Assignment assignment(Fault fault) const;
+  /// Of the tokens `sources`, quantised here where that is the layer's first step.
+  void set_input(moe_gemm::ExpertProduct& product, const std::vector<int64_t>& sources) const;
   std::vector<double> truth(Fault fault, const std::vector<int64_t>& tokens) const;
   /// y of one expert's rows, [rows, H], rounded.
   std::vector<double> expert_rows(int32_t expert, const std::vector<int64_t>& rows,
@@ -139,7 +148,7 @@ class FusedMoe : public Problem {
 
   ExpertRank rank_;
   Tensor& x_;
-  Tensor& x_scales_;
+  Tensor* x_scales_;
   Tensor& topk_ids_;
   Tensor& topk_weights_;
   Tensor& w1_;

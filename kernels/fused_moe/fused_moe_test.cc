@@ -28,8 +28,10 @@ Accuracy accuracy(const FusedMoe& problem) {
 }
 
 /// The layer's definition without any of its roundings, straight from the operands.
-std::vector<double> layer_without_roundings(const FusedMoeArgs& args) {
+std::vector<double> layer_without_roundings(FusedMoe& problem) {
+  const FusedMoeArgs args = problem.args();
   const FusedMoeShape& s = args.shape;
+  const uint16_t* x = problem.x_bf16();
   const auto value = [](const uint8_t* codes, const float* scales, int64_t row, int64_t scale_row,
                         int k, int width) {
     return double{e4m3_to_float(codes[row * width + k])} *
@@ -45,7 +47,8 @@ std::vector<double> layer_without_roundings(const FusedMoeArgs& args) {
         double dot = 0;
         for (int k = 0; k < s.hidden; ++k) {
           const int64_t row = e * 2 * s.inter + n;
-          dot += value(args.x, args.x_scales, t, t, k, s.hidden) *
+          dot += (x ? bf16_to_float(x[t * s.hidden + k])
+                    : value(args.x, args.x_scales, t, t, k, s.hidden)) *
                  value(args.w1, args.w1_scales, row, row / kMoeGroup, k, s.hidden);
         }
         h.push_back(dot);
@@ -71,24 +74,65 @@ std::vector<double> layer_without_roundings(const FusedMoeArgs& args) {
 // What is left are the roundings to e4m3 of the activations, 2.6e-2 of them.
 TEST(FusedMoe, ComputesTheLayerUpToItsRoundings) {
   const auto device = open_host_device();
-  const Case c = fused_moe_case({{"hidden", "384"}, {"inter", "256"}});
-  FusedMoe problem(*device, c);
-  run(problem, c);
-  ASSERT_TRUE(accuracy(problem).ok) << accuracy(problem).why;
-  const auto expected = layer_without_roundings(problem.args());
-  double error = 0, size = 0;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    error += std::pow(bf16_to_float(problem.args().out[i]) - expected[i], 2);
-    size += expected[i] * expected[i];
+  for (const char* input : {"fp8", "bf16"}) {
+    const Case c = fused_moe_case({{"hidden", "384"}, {"inter", "256"}, {"input", input}});
+    FusedMoe problem(*device, c);
+    run(problem, c);
+    ASSERT_TRUE(accuracy(problem).ok) << accuracy(problem).why;
+    const auto expected = layer_without_roundings(problem);
+    double error = 0, size = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      error += std::pow(bf16_to_float(problem.args().out[i]) - expected[i], 2);
+      size += expected[i] * expected[i];
+    }
+    // x has such a rounding, too, which gate and up share.
+    EXPECT_NEAR(std::sqrt(error / size), problem.x_bf16() ? 0.045 : 0.025, 0.01);
+    EXPECT_NEAR(std::sqrt(size / static_cast<double>(expected.size())), 1, 0.25);
   }
-  EXPECT_NEAR(std::sqrt(error / size), 0.025, 0.01);
-  EXPECT_NEAR(std::sqrt(size / static_cast<double>(expected.size())), 1, 0.25);
+}
+
+// As engines do it: the quotient by the scale factor, the product with its inverse.
+TEST(FusedMoe, CodesOfInputDoNotDependOnTheDivision) {
+  const auto device = open_host_device();
+  FusedMoe problem(*device, fused_moe_case({{"tokens", "64"}, {"input", "bf16"}}));
+  std::vector<double> values;
+  for (int i = 0; i < 64 * 256; ++i) values.push_back(bf16_to_float(problem.x_bf16()[i]));
+  const auto truth = silu_mul_quant::quantisation_truth(values);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const size_t first = i / kMoeGroup * kMoeGroup;
+    float amax = 0;
+    for (size_t k = first; k < first + kMoeGroup; ++k) {
+      amax = std::max(amax, static_cast<float>(std::abs(values[k])));
+    }
+    const auto x = static_cast<float>(values[i]);
+    const float scale = amax / 448, close = amax * (1 / 448.0f);
+    for (const float q : {x / scale, x / close, x * (1 / scale), x * (1 / close), x * (448 / amax)})
+      EXPECT_EQ(e4m3_to_float(float_to_e4m3(q)), truth.codes[i]) << x << " of " << amax;
+  }
+}
+
+// A token of zeros, one with a value far above the others, whose codes are subnormal or 0.
+TEST(FusedMoe, InputOfZerosAndOfOneHugeValue) {
+  const auto device = open_host_device();
+  Case c = fused_moe_case({{"input", "bf16"}});
+  c.truth = false;
+  FusedMoe problem(*device, c);
+  auto* x = const_cast<uint16_t*>(problem.x_bf16());
+  std::fill_n(x, 256, uint16_t{0});
+  x[256 + 77] = float_to_bf16(1030);
+  problem.find_truth();
+  for (const char* name : {"chain", "depth_first"}) {
+    run(problem, c, name);
+    EXPECT_TRUE(accuracy(problem).ok) << name << accuracy(problem).why;
+    for (int i = 0; i < 256; ++i) ASSERT_EQ(bf16_to_float(problem.args().out[i]), 0);
+  }
 }
 
 TEST(FusedMoe, TheWholeAndASampleRejectFaults) {
   const auto device = open_host_device();
-  const Case c = fused_moe_case({{"tokens", "40"}, {"inter", "256"}, {"routing", "zipf:0.67"}});
+  Case c = fused_moe_case({{"tokens", "40"}, {"inter", "256"}, {"routing", "zipf:0.67"}});
   for (const double most : {FusedMoe::kWholeTruth, 0.0}) {
+    if (most == 0) c.params["input"] = "bf16";
     FusedMoe problem(*device, c, most);
     run(problem, c);
     problem.check_with(
@@ -141,12 +185,16 @@ TEST(FusedMoe, CostFactsAndParameters) {
   EXPECT_EQ(cost.write_bytes, 20 * 256 * 2);
   const double weights = 3 * 256 * 128 + 4 * (2 * 2 + 2 * 1);
   EXPECT_EQ(cost.read_bytes, weights + 20 * (256 + 2 * 4 + 4 + 4));
+  const FusedMoe bf16(*device, fused_moe_case({{"tokens", "20"}, {"input", "bf16"}}));
+  const FusedMoe fp8(*device, fused_moe_case({{"tokens", "20"}}));
+  EXPECT_EQ(bf16.cost().read_bytes - fp8.cost().read_bytes, 20 * (256 - 2 * 4));
   EXPECT_EQ(problem.facts()[0].value, 1);
   EXPECT_EQ(problem.facts()[3].value, 32);
   EXPECT_THROW(FusedMoe::validate(fused_moe_case({{"inter", "200"}})), Error);
   EXPECT_THROW(FusedMoe::validate(fused_moe_case({{"hidden", "130"}})), Error);
   EXPECT_THROW(FusedMoe::validate(fused_moe_case({{"block", "48"}})), Error);
   EXPECT_THROW(FusedMoe::validate(fused_moe_case({{"topk", "9"}})), Error);
+  EXPECT_THROW(FusedMoe::validate(fused_moe_case({{"input", "fp16"}})), Error);
 }
 
 /// Each of `bytes` fits between where it starts and where the next does, at multiples of 256.
@@ -165,26 +213,26 @@ void expect_apart(const std::vector<const void*>& starts, const std::vector<int6
 TEST(FusedMoeSteps, BuffersAreAlignedAndApart) {
   const FusedMoeShape shape = FusedMoeShape::of(fused_moe_case({}));
   alignas(256) std::byte origin[1];
-  const Buffers b = buffers_at(shape, origin);
+  const Buffers b = buffers_at(shape, DType::bf16, origin);
   const int64_t rows = shape.rows(), places = shape.align().capacity();
   expect_apart({b.sorted_token_ids, b.expert_ids, b.padded_rows, b.next, b.h, b.act, b.q, b.scales,
-                b.y, b.end},
+                b.y, b.x, b.x_scales, b.end},
                {places * 4, shape.align().blocks() * 4, 4, 8 * 4, rows * 256 * 2, rows * 128 * 2,
-                rows * 128, rows * 4, rows * 256 * 2},
-               origin, buffer_bytes(shape));
+                rows * 128, rows * 4, rows * 256 * 2, 7 * 256, 7 * 2 * 4},
+               origin, buffer_bytes(shape, DType::bf16));
 }
 
 TEST(FusedMoeSteps, SortedBuffersHaveARowPerPlace) {
   const FusedMoeShape shape = FusedMoeShape::of(fused_moe_case({{"block", "128"}}));
   alignas(256) std::byte origin[1];
-  const Buffers b = buffers_at(shape, origin, RowOrder::sorted);
+  const Buffers b = buffers_at(shape, DType::e4m3, origin, RowOrder::sorted);
   const int64_t rows = shape.rows(), places = shape.align().capacity();
   ASSERT_GT(places, 8 * rows);
   expect_apart(
       {b.sorted_token_ids, b.expert_ids, b.padded_rows, b.places, b.q, b.scales, b.y, b.end},
       {places * 4, shape.align().blocks() * 4, 4, rows * 4, places * 128, places * 4,
        places * 256 * 2},
-      origin, buffer_bytes(shape, RowOrder::sorted));
+      origin, buffer_bytes(shape, DType::e4m3, RowOrder::sorted));
   EXPECT_EQ(b.h, nullptr);
 }
 
@@ -202,7 +250,9 @@ TEST(FusedMoe, HostVariantsAgreeWithTheTruth) {
       {},
       {{"tokens", "1"}, {"topk", "1"}, {"hidden", "128"}},
       {{"tokens", "70"}, {"block", "64"}, {"routing", "hot:3:1"}, {"inter", "384"}},
-      {{"tokens", "33"}, {"experts", "60"}, {"routing", "zipf:1.2"}}};
+      {{"tokens", "33"}, {"experts", "60"}, {"routing", "zipf:1.2"}},
+      {{"input", "bf16"}},
+      {{"tokens", "70"}, {"input", "bf16"}, {"hidden", "1024"}, {"inter", "384"}}};
   for (const Params& params : cases) {
     Bench bench(*device, fused_moe_case(params));
     for (const Variant& v : all_variants()) {

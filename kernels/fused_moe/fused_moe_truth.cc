@@ -31,6 +31,13 @@ std::vector<float> of_columns(const std::vector<float>& scales, int n, int k, bo
   return all;
 }
 
+void set_x(moe_gemm::ExpertProduct& product, const silu_mul_quant::QuantisedRows& rows) {
+  for (const double code : rows.codes) {
+    product.x.push_back(float_to_e4m3(static_cast<float>(code)));
+  }
+  product.x_scales.assign(rows.scales.begin(), rows.scales.end());
+}
+
 }  // namespace
 
 /// Of each token that is compared and has rows of this rank: the first of them.
@@ -62,6 +69,21 @@ FusedMoe::Assignment FusedMoe::assignment(Fault fault) const {
   return a;
 }
 
+void FusedMoe::set_input(moe_gemm::ExpertProduct& product,
+                         const std::vector<int64_t>& sources) const {
+  if (x_scales_) {
+    product.x = check::rows_of<uint8_t>(device(), x_, shape.hidden, sources);
+    product.x_scales =
+        check::rows_of<float>(device(), *x_scales_, shape.hidden / kMoeGroup, sources);
+    return;
+  }
+  std::vector<double> values;
+  for (const uint16_t bits : check::rows_of<uint16_t>(device(), x_, shape.hidden, sources)) {
+    values.push_back(bf16_to_float(bits));
+  }
+  set_x(product, silu_mul_quant::quantisation_truth(values));
+}
+
 std::vector<double> FusedMoe::expert_rows(int32_t expert, const std::vector<int64_t>& rows,
                                           const std::vector<float>& weights,
                                           bool transposed) const {
@@ -73,16 +95,12 @@ std::vector<double> FusedMoe::expert_rows(int32_t expert, const std::vector<int6
     return check::rows_of<T>(device(), tensor, tensor.size() / shape.experts, {expert});
   };
   moe_gemm::ExpertProduct up{.k = h, .dtype = DType::e4m3};
-  up.x = check::rows_of<uint8_t>(device(), x_, h, sources);
-  up.x_scales = check::rows_of<float>(device(), x_scales_, h / kMoeGroup, sources);
+  set_input(up, sources);
   up.weights = part(w1_, uint8_t{});
   up.weight_scales = of_columns(part(w1_scales_, float{}), 2 * i, h, transposed);
 
-  const silu_mul_quant::QuantisedRows a =
-      silu_mul_quant::silu_mul_quant_truth(rounded(moe_gemm::expert_truth(up)), i);
   moe_gemm::ExpertProduct down{.k = i, .dtype = DType::e4m3};
-  for (const double code : a.codes) down.x.push_back(float_to_e4m3(static_cast<float>(code)));
-  down.x_scales.assign(a.scales.begin(), a.scales.end());
+  set_x(down, silu_mul_quant::silu_mul_quant_truth(rounded(moe_gemm::expert_truth(up)), i));
   down.weights = part(w2_, uint8_t{});
   down.weight_scales = of_columns(part(w2_scales_, float{}), h, i, transposed);
   for (const int64_t r : rows) down.routing_weights.push_back(weights[static_cast<size_t>(r)]);

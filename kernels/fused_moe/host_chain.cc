@@ -19,13 +19,13 @@ using moe_gemm::host::widened_bytes;
 /// Behind the layer's buffers the widened rows of one product at a time.
 size_t workspace(const Case& c, const DeviceFacts&) {
   const auto shape = FusedMoeShape::of(c);
-  return buffer_bytes(shape) +
+  return buffer_bytes(shape, FusedMoe::input_of(c)) +
          std::max(widened_bytes(shape.gate_up()), widened_bytes(shape.down()));
 }
 
 void launch(FusedMoe& problem, const Launch&) {
-  const FusedMoeArgs args = problem.args();
-  const Buffers buffers = buffers_at(args.shape, problem.workspace());
+  const Buffers buffers = buffers_at(problem.shape, problem.input, problem.workspace());
+  const FusedMoeArgs args = quantise_input(problem, buffers, silu_mul_quant::run_group_quant);
   auto* widened = reinterpret_cast<float*>(buffers.end);
   moe_align::run_counting_sort(align(args, buffers), buffers.next);
   moe_gemm::host::launch_panels({gate_up(args, buffers), best_isa(), widened});

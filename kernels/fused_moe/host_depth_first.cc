@@ -51,7 +51,7 @@ Scratch scratch_at(const FusedMoeShape& shape, std::byte* from) {
 
 size_t workspace(const Case& c, const DeviceFacts& device) {
   const auto shape = FusedMoeShape::of(c);
-  return buffer_bytes(shape) + widened_bytes(shape.gate_up()) +
+  return buffer_bytes(shape, FusedMoe::input_of(c)) + widened_bytes(shape.gate_up()) +
          static_cast<size_t>(device.processors) * scratch_bytes(shape);
 }
 
@@ -104,8 +104,8 @@ void down(const Operands& operands, int block, int rows, const Scratch& from) {
 }
 
 void launch(FusedMoe& problem, const Launch& where) {
-  const FusedMoeArgs args = problem.args();
-  const Buffers buffers = buffers_at(args.shape, problem.workspace());
+  const Buffers buffers = buffers_at(problem.shape, problem.input, problem.workspace());
+  const FusedMoeArgs args = quantise_input(problem, buffers, silu_mul_quant::run_group_quant);
   auto* widened = reinterpret_cast<float*>(buffers.end);
   std::byte* scratch = buffers.end + widened_bytes(args.shape.gate_up());
   const Operands first{gate_up(args, buffers), best_isa(), widened};

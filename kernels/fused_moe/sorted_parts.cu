@@ -6,6 +6,7 @@
 #include "kernels/fused_moe/activations.cuh"
 #include "kernels/moe_align/launches.h"
 #include "kernels/moe_gemm/prefill/launch.cuh"
+#include "kernels/silu_mul_quant/launches.h"
 
 namespace moegate::fused_moe {
 namespace {
@@ -26,7 +27,8 @@ void launch_activations(const SortedLayer& layer, const Launch& where) {
 }
 
 size_t sorted_workspace(const Case& c, const DeviceFacts&) {
-  return buffer_bytes(in_large_blocks(FusedMoeShape::of(c)), RowOrder::sorted);
+  return buffer_bytes(in_large_blocks(FusedMoeShape::of(c)), FusedMoe::input_of(c),
+                      RowOrder::sorted);
 }
 
 std::string sorted_path(const Case& c, const DeviceFacts&) {
@@ -48,9 +50,11 @@ std::string sorted_unsupported(const Case& c, const DeviceFacts&) {
 }
 
 SortedLayer launch_up_to_codes(FusedMoe& problem, const Launch& where) {
-  FusedMoeArgs args = problem.args();
-  args.shape = in_large_blocks(args.shape);
-  const SortedLayer layer{args, buffers_at(args.shape, problem.workspace(), RowOrder::sorted)};
+  const FusedMoeShape shape = in_large_blocks(problem.shape);
+  const Buffers buffers = buffers_at(shape, problem.input, problem.workspace(), RowOrder::sorted);
+  FusedMoeArgs args = quantise_input(problem, buffers, silu_mul_quant::launch_group_quant, where);
+  args.shape = shape;
+  const SortedLayer layer{args, buffers};
   moe_align::launch_redundant_count(align(args, layer.buffers), where);
   launch_activations(layer, where);
   return layer;

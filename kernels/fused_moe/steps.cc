@@ -25,7 +25,7 @@ class Cut {
   size_t used_ = 0;
 };
 
-Buffers cut(const FusedMoeShape& shape, RowOrder order, Cut& memory) {
+Buffers cut(const FusedMoeShape& shape, DType input, RowOrder order, Cut& memory) {
   const moe_align::MoeAlignShape aligned = shape.align();
   int64_t rows = shape.rows();
   Buffers b{};
@@ -43,25 +43,29 @@ Buffers cut(const FusedMoeShape& shape, RowOrder order, Cut& memory) {
   b.q = memory.take<uint8_t>(rows * shape.inter);
   b.scales = memory.take<float>(rows * (shape.inter / kMoeGroup));
   b.y = memory.take<uint16_t>(rows * shape.hidden);
+  if (input == DType::bf16) {
+    b.x = memory.take<uint8_t>(int64_t{shape.tokens} * shape.hidden);
+    b.x_scales = memory.take<float>(int64_t{shape.tokens} * (shape.hidden / kMoeGroup));
+  }
   b.end = memory.take<std::byte>(0);
   return b;
 }
 
 }  // namespace
 
-Buffers buffers_at(const FusedMoeShape& shape, void* workspace, RowOrder order) {
+Buffers buffers_at(const FusedMoeShape& shape, DType input, void* workspace, RowOrder order) {
   Cut memory(workspace);
-  return cut(shape, order, memory);
+  return cut(shape, input, order, memory);
 }
 
-size_t buffer_bytes(const FusedMoeShape& shape, RowOrder order) {
+size_t buffer_bytes(const FusedMoeShape& shape, DType input, RowOrder order) {
   Cut memory(nullptr);
-  cut(shape, order, memory);
+  cut(shape, input, order, memory);
   return memory.used();
 }
 
 size_t workspace(const Case& c, const DeviceFacts&) {
-  return buffer_bytes(FusedMoeShape::of(c));
+  return buffer_bytes(FusedMoeShape::of(c), FusedMoe::input_of(c));
 }
 
 std::string tuned_unsupported(const moe_gemm::MoeGemmShape& product, const Case& c,

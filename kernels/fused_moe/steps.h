@@ -18,13 +18,30 @@ struct Buffers {
   float* scales;                                         // [R, I/128]
   int32_t* places;                                       // [R]: of each row among the sorted ones
   uint16_t* y;                                           // [R, H]
+  uint8_t* x;                                            // [T, H], where x is given in bf16
+  float* x_scales;                                       // [T, H/128], as x
   std::byte* end;
 };
 using moe_gemm::RowOrder;
 /// Where the middle of a chain is in sorted order (moe_gemm.h), q, scales and y have a row per
 /// place; h, act and next are not there.
-Buffers buffers_at(const FusedMoeShape& shape, void* workspace, RowOrder order = RowOrder::tokens);
-size_t buffer_bytes(const FusedMoeShape& shape, RowOrder order = RowOrder::tokens);
+Buffers buffers_at(const FusedMoeShape& shape, DType input, void* workspace,
+                   RowOrder order = RowOrder::tokens);
+size_t buffer_bytes(const FusedMoeShape& shape, DType input, RowOrder order = RowOrder::tokens);
+
+/// The layer's operands with x in e4m3. Where it is given in bf16, a chain's first step writes its
+/// codes and scale factors to `buffers`: quantise(arguments, x, where...), of silu_mul_quant.
+template <class Quantise, class... Where>
+FusedMoeArgs quantise_input(FusedMoe& problem, const Buffers& buffers, Quantise quantise,
+                            const Where&... where) {
+  FusedMoeArgs args = problem.args();
+  if (problem.input != DType::bf16) return args;
+  args.x = buffers.x;
+  args.x_scales = buffers.x_scales;
+  quantise({nullptr, buffers.x, buffers.x_scales, {args.shape.tokens, args.shape.hidden}},
+           problem.x_bf16(), where...);
+  return args;
+}
 
 moe_align::MoeAlignArgs align(const FusedMoeArgs& args, const Buffers& buffers);
 moe_gemm::MoeGemmArgs gate_up(const FusedMoeArgs& args, const Buffers& buffers);

@@ -9,6 +9,8 @@ namespace moegate::silu_mul_quant {
 
 /// The variant `two_passes`; `act` [R, I] bf16 is scratch memory.
 void run_two_passes(const SiluMulQuantArgs& args, uint16_t* act);
+/// Its second pass: rows [R, I] in bf16 to codes and scale factors. Of args it reads no h.
+void run_group_quant(const SiluMulQuantArgs& args, const uint16_t* act);
 /// The variant `fused`.
 void run_fused(const SiluMulQuantArgs& args);
 

@@ -30,18 +30,18 @@ void quantise_group(const uint16_t* act, uint8_t* q, float* scale) {
 }  // namespace
 
 void run_two_passes(const SiluMulQuantArgs& args, uint16_t* act) {
-  const SiluMulQuantShape& shape = args.shape;
-#pragma omp parallel
-  {
-#pragma omp for schedule(static)
-    for (int r = 0; r < shape.rows; ++r) {
-      const int64_t row = r;
-      activate_row(args.h + row * 2 * shape.inter, shape.inter, act + row * shape.inter);
-    }
-#pragma omp for schedule(static)
-    for (int64_t g = 0; g < int64_t{shape.rows} * shape.groups(); ++g) {
-      quantise_group(act + g * kQuantGroup, args.q + g * kQuantGroup, args.scales + g);
-    }
+  const int64_t width = args.shape.inter;
+#pragma omp parallel for schedule(static)
+  for (int64_t r = 0; r < args.shape.rows; ++r) {
+    activate_row(args.h + r * 2 * width, args.shape.inter, act + r * width);
+  }
+  run_group_quant(args, act);
+}
+
+void run_group_quant(const SiluMulQuantArgs& args, const uint16_t* act) {
+#pragma omp parallel for schedule(static)
+  for (int64_t g = 0; g < int64_t{args.shape.rows} * args.shape.groups(); ++g) {
+    quantise_group(act + g * kQuantGroup, args.q + g * kQuantGroup, args.scales + g);
   }
 }
 

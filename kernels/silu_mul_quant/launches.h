@@ -10,6 +10,8 @@ namespace moegate::silu_mul_quant {
 
 /// `act` [R, I] bf16 is scratch memory, aligned to 16 bytes as every operand is.
 void launch_two_kernels(const SiluMulQuantArgs& args, uint16_t* act, const Launch& where);
+/// The second of these: rows `act` to codes and scale factors. Of args it reads no h.
+void launch_group_quant(const SiluMulQuantArgs& args, const uint16_t* act, const Launch& where);
 void launch_fused(const SiluMulQuantArgs& args, const Launch& where);
 
 }  // namespace moegate::silu_mul_quant

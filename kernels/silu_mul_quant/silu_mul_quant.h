@@ -47,6 +47,8 @@ struct QuantisedRows {
   std::vector<double> scales;  // [rows, I/128]
   bool empty() const { return codes.empty(); }
 };
+/// Of values [rows, I], in groups of 128.
+QuantisedRows quantisation_truth(const std::vector<double>& values);
 QuantisedRows silu_mul_quant_truth(const std::vector<uint16_t>& h, int inter);
 
 /// The nearest e4m3 value, ties to even; beyond 448: 448.

@@ -41,11 +41,14 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 void launch_two_kernels(const SiluMulQuantArgs& args, uint16_t* act, const Launch& where) {
-  const auto stream = stream_of(where);
-  silu_and_mul_kernel<<<args.shape.rows, std::min(args.shape.inter, kMaxThreads), 0, stream>>>(args,
-                                                                                               act);
+  silu_and_mul_kernel<<<args.shape.rows, std::min(args.shape.inter, kMaxThreads), 0,
+                        stream_of(where)>>>(args, act);
   check_launch("silu_and_mul_kernel");
-  group_quant_kernel<<<blocks_for(args.shape), kThreads, 0, stream>>>(args, act);
+  launch_group_quant(args, act, where);
+}
+
+void launch_group_quant(const SiluMulQuantArgs& args, const uint16_t* act, const Launch& where) {
+  group_quant_kernel<<<blocks_for(args.shape), kThreads, 0, stream_of(where)>>>(args, act);
   check_launch("group_quant_kernel");
 }
 

@@ -76,6 +76,19 @@ TEST_F(LayerReport, StepsHaveTheFloorsOfTheirOperators) {
   }
 }
 
+// The sum has align and one more: x read in bf16, written as codes and scale factors.
+TEST_F(LayerReport, InputInBf16IsQuantised) {
+  const Cells layer = {{"tokens", "70"}, {"input", "bf16"}};
+  const fused_moe::FusedMoe problem(*host_, fused_moe::fused_moe_case(layer));
+  add_layer(layer, {1e9});
+  measure_ceilings({{"read_bytes_per_s", 1e6}, {"fp8_flops", 1e30}});  // us are bytes
+  const Table t = report("layer");
+  double rest = number(t, "sum of floors us");
+  for (const char* step : {"gate-up", "silu", "down", "sum"}) rest -= number(t, step);
+  const double padded = problem.facts()[3].value;
+  EXPECT_NEAR(rest, 4 * (70 * 3 + padded) + 70 * (3 * 256 + 2 * 4), 10);  // as printed
+}
+
 TEST_F(LayerReport, LaunchesAreInOrderAndFloorsNeedCeilings) {
   add_layer({}, {2000, 9000, 10500, 4000});
   const Table t = report("layer");
