@@ -47,6 +47,18 @@ def ask(package, places, needed, optional=()):
     return Found(version, why=f"{version}: {missing[-1]}")
 
 
+def no_layer(case, engine, takes):
+    """Why an engine's layer of all experts, which `takes` x in bf16 or fp8, cannot run a case of fused_moe, or None."""
+    given, rank = getattr(case, "input", "fp8"), getattr(case, "rank", "0/1")
+    if rank != "0/1":
+        return f"rank = {rank}: this adapter passes all experts"
+    return None if given == takes else f"input = {given}: {engine} takes x in {takes}; give input = {takes}"
+
+
+# Activations rounded to bf16 before their quantisation, as by our chain_gather (fused_moe.h: kOtherCodes).
+AS_CHAIN_GATHER = {"tolerance": 4, "between": 0.02}
+
+
 def rows_per_block(p):
     """BM, which the operands' sizes tell: with block = 0 the parameter does not."""
     rows, capacity = p.tokens * p.topk, p.sorted_token_ids.shape[0]

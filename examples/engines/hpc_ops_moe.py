@@ -10,7 +10,7 @@ import sys
 import moegate
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from _ask import ask  # noqa: E402
+from _ask import ask, no_layer  # noqa: E402
 
 NAME = "hpc-ops"
 LAYER = ask(
@@ -26,11 +26,9 @@ MOST_EXPERTS = 256
 
 
 def unsupported(case, device):
-    if getattr(case, "rank", "0/1") != "0/1":
-        return f"rank = {case.rank}: this adapter passes all experts"
     if case.experts > MOST_EXPERTS:
         return f"experts = {case.experts}: hpc-ops takes at most {MOST_EXPERTS}"
-    return LAYER.why or None
+    return no_layer(case, "hpc-ops", "fp8") or LAYER.why or None
 
 
 def padded(factors):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""moe_gate_up and moe_down by vLLM's Triton kernel, as its fused_experts() calls it, with the configuration that vLLM
-looks up for this GPU, shape and token count.
+looks up for this GPU, shape and token count; and fused_moe by fused_experts() itself, which gets x in bf16.
 
     moegate run --module examples/engines/vllm_moe.py --suite deepseek-r1 \
-        --device cuda --filter '^moe_(gate_up|down)/'
+        --device cuda --filter '^(moe_gate_up|moe_down|fused_moe)/'
 
 The rows of a block are the case's: vLLM would align to its configuration's BLOCK_SIZE_M. With few tokens vLLM skips
-the alignment; that path is not here.
+the alignment; that path is in the layer alone, which ends with a copy of what vLLM allocates.
 """
 
 import os
@@ -15,7 +15,7 @@ import sys
 import moegate
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from _ask import ask, rows_per_block  # noqa: E402
+from _ask import AS_CHAIN_GATHER, ask, no_layer, rows_per_block  # noqa: E402
 
 MODULE = "vllm.model_executor.layers.fused_moe.fused_moe"
 KERNEL = ask(
@@ -30,6 +30,18 @@ CONFIG = ask(
     [(MODULE, "try_get_optimal_moe_config")],
     ["w1_shape", "w2_shape", "top_k", "dtype", "M", "block_shape"],
 )
+LAYER = ask(
+    "vllm",
+    [(MODULE, "fused_experts")],
+    "hidden_states w1 w2 topk_weights topk_ids quant_config".split(),
+)
+QUANTISED = ask(
+    "vllm",
+    [("vllm.model_executor.layers.fused_moe.config", "fp8_w8a8_moe_quant_config")],
+    ["w1_scale", "w2_scale", "block_shape"],
+)
+SETTINGS = ask("vllm", [("vllm.config", "VllmConfig")], [])
+SET = ask("vllm", [("vllm.config", "set_current_vllm_config")], ["vllm_config"])
 if not KERNEL.why:
     import torch  # noqa: F401: with it imported, the tensors of `p` are torch's
     import triton.language as tl
@@ -88,3 +100,35 @@ def gate_up(p):
 def down(p):
     """vLLM's fused_moe_kernel, with the configuration that vLLM looks up"""
     launch(p, gate_up=False)
+
+
+def layer_unsupported(case, device):
+    return no_layer(case, "vLLM", "bf16") or LAYER.why or QUANTISED.why or SETTINGS.why or SET.why or None
+
+
+def prepare(p):
+    p.settings = SETTINGS()
+    p.quantised = QUANTISED(w1_scale=p.w1_scales, w2_scale=p.w2_scales, block_shape=[128, 128])
+
+
+@moegate.variant(
+    "fused_moe",
+    "vllm",
+    prepare=prepare,
+    unsupported=layer_unsupported,
+    allocates=True,
+    requires={"vllm": ""},
+    **AS_CHAIN_GATHER,
+)
+def layer(p):
+    """vLLM's fused_experts"""
+    with SET(vllm_config=p.settings):
+        p.out[:] = LAYER(
+            hidden_states=p.x,
+            w1=p.w1,
+            w2=p.w2,
+            topk_weights=p.topk_weights,
+            topk_ids=p.topk_ids,
+            inplace=False,
+            quant_config=p.quantised,
+        )

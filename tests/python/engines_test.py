@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The adapters of examples/engines against stub packages: operands arrive where the engine looks for them."""
 
+import contextlib
 import importlib
 import importlib.metadata
 import inspect
@@ -176,9 +177,9 @@ class Vllm(unittest.TestCase):
     def test_what_is_missing_or_other_is_unsupported(self):
         case = types.SimpleNamespace(dtype="fp8")
         adapter(multiply, installed=False)
-        self.assertEqual({one.unmet for one in VARIANTS[-2:]}, {"needs vllm, here not installed"})
+        self.assertEqual({one.unmet for one in VARIANTS[-3:]}, {"needs vllm, here not installed"})
         adapter(multiply)
-        self.assertEqual({one.unmet for one in VARIANTS[-2:]}, {""})
+        self.assertEqual({one.unmet for one in VARIANTS[-3:]}, {""})
         why = adapter(lambda A, B: None).unsupported(case, None)
         self.assertEqual(why, "vllm 0.11: invoke_fused_moe_triton_kernel has no parameter 'C'")
         why = adapter(multiply, "moved").unsupported(case, None)
@@ -346,6 +347,122 @@ class TritonKernels(unittest.TestCase):
         self.assertEqual(self.engine.unsupported(case, None), "beta = 0: triton_kernels adds 1")
 
 
+def multiply_layer(x, w1, w2, weights, ids, w1_scale, w2_scale, up_first=False):
+    """What a layer computes with its own view of the operands, but for its roundings."""
+    out = np.zeros(x.shape)
+    for token, experts in enumerate(ids):
+        for place, e in enumerate(experts):
+            h = (w1[e] * np.kron(w1_scale[e], np.ones((128, 128)))) @ x[token]
+            gate, up = np.split(h, 2)[::-1] if up_first else np.split(h, 2)
+            y = (w2[e] * np.kron(w2_scale[e], np.ones((128, 128)))) @ (gate / (1 + np.exp(-gate)) * up)
+            out[token] += weights[token, place] * y
+    return out
+
+
+class Layers(unittest.TestCase):
+    """Layers that quantise x themselves."""
+
+    E, H, I = 3, 256, 128
+    BF16 = types.SimpleNamespace(input="bf16")
+    PLACES = ["sglang.srt.layers.moe.moe_runner.triton_utils.fused_moe",
+              "sglang.srt.layers.moe.fused_moe_triton.fused_moe"]
+
+    def vllm(self, layer):
+        @contextlib.contextmanager
+        def set_current_vllm_config(vllm_config):
+            self.current = vllm_config
+            yield
+            self.current = None
+
+        return imported("vllm_moe", [
+            module("torch"), module("triton.language", bfloat16="bf16"),
+            module(MODULE, invoke_fused_moe_triton_kernel=multiply, try_get_optimal_moe_config=look_up,
+                   fused_experts=layer),
+            module("vllm.model_executor.layers.fused_moe.config",
+                   fp8_w8a8_moe_quant_config=lambda w1_scale, w2_scale, block_shape: (w1_scale, w2_scale, block_shape)),
+            module("vllm.config", VllmConfig=lambda: "settings", set_current_vllm_config=set_current_vllm_config)], "vllm")
+
+    def sglang(self, layer, place=PLACES[0]):
+        self.arguments = []
+        return imported("sglang_moe", [
+            module(place, fused_experts=layer),
+            module("sglang.srt.layers.moe.moe_runner",
+                   MoeRunnerConfig=lambda inplace=True, num_experts=None, num_local_experts=None: types.SimpleNamespace(
+                       inplace=inplace, filters=num_experts is None or num_experts != num_local_experts)),
+            module("sglang.srt.server_args", ServerArgs=lambda model_path: model_path,
+                   set_global_server_args_for_scheduler=self.arguments.append)], "sglang")
+
+    def flashinfer(self, layer, version="0.6"):
+        return imported("flashinfer_moe", [
+            module("torch", empty_like=np.empty_like), module("flashinfer.fused_moe", cutlass_fused_moe=layer)],
+                        "flashinfer-python", version)
+
+    def vllm_layer(self, hidden_states, w1, w2, topk_weights, topk_ids, inplace=True, quant_config=None):
+        self.assertEqual((inplace, self.current, quant_config[2]), (False, "settings", [128, 128]))
+        return multiply_layer(hidden_states, w1, w2, topk_weights, topk_ids, *quant_config[:2])
+
+    def sglang_layer(self, hidden_states, w1, w2, topk_output, moe_runner_config, b1=None, use_fp8_w8a8=False,
+                     w1_scale=None, w2_scale=None, block_shape=None):
+        self.assertEqual((moe_runner_config.inplace, moe_runner_config.filters), (False, False))
+        self.assertEqual((use_fp8_w8a8, block_shape, self.arguments), (True, [128, 128], ["dummy"]))
+        weights, ids, _ = topk_output
+        return multiply_layer(hidden_states, w1, w2, weights, ids, w1_scale, w2_scale)
+
+    def flashinfer_layer(self, input, token_selected_experts, token_final_scales, fc1_expert_weights,
+                         fc2_expert_weights, output_dtype, quant_scales, output=None,
+                         use_deepseek_fp8_block_scale=False, use_fused_finalize=True):
+        self.assertEqual((output_dtype, use_deepseek_fp8_block_scale), (output.dtype, True))
+        self.finalize = use_fused_finalize
+        output[:] = multiply_layer(input, fc1_expert_weights, fc2_expert_weights, token_final_scales,
+                                   token_selected_experts, *quant_scales, up_first=True)
+
+    def expect_right(self, engine, launch):
+        """On a problem whose numbers are all unlike each other."""
+        self.assertIsNone(engine.unsupported(self.BF16, None) if engine.__name__ != "vllm_moe"
+                          else engine.layer_unsupported(self.BF16, None))
+        random = np.random.default_rng(4)
+        p = types.SimpleNamespace(
+            tokens=4, topk=2, experts=self.E, x=random.normal(size=(4, self.H)), out=np.zeros((4, self.H)),
+            topk_ids=np.array([[0, 1], [2, 0], [1, 2], [0, 2]]), topk_weights=random.uniform(size=(4, 2)),
+            w1=random.normal(size=(self.E, 2 * self.I, self.H)) / 16, w2=random.normal(size=(self.E, self.H, self.I)),
+            w1_scales=random.uniform(size=(self.E, 2, 2)), w2_scales=random.uniform(size=(self.E, 2, 1)))
+        engine.prepare(p)
+        launch(p)
+        # The definition, by blocks of 128.
+        w1 = p.w1.reshape(self.E, 2, 128, 2, 128) * p.w1_scales[:, :, None, :, None]
+        w2 = p.w2.reshape(self.E, 2, 128, 1, 128) * p.w2_scales[:, :, None, :, None]
+        h = np.einsum("ehnkc,tkc->tehn", w1, p.x.reshape(4, 2, 128))
+        a = h[:, :, 0] / (1 + np.exp(-h[:, :, 0])) * h[:, :, 1]
+        y = np.einsum("ebnkc,tec->tebn", w2, a).reshape(4, self.E, self.H)
+        for t in range(4):
+            truth = sum(w * y[t, e] for w, e in zip(p.topk_weights[t], p.topk_ids[t]))
+            np.testing.assert_allclose(p.out[t], truth)
+
+    def test_all_get_their_operands(self):
+        vllm = self.vllm(self.vllm_layer)
+        self.expect_right(vllm, vllm.layer)
+        for place in self.PLACES:
+            sglang = self.sglang(self.sglang_layer, place)
+            self.expect_right(sglang, sglang.layer)
+        flashinfer = self.flashinfer(self.flashinfer_layer)
+        for launch, fused in ((flashinfer.layer, False), (flashinfer.fused_finalize, True)):
+            self.expect_right(flashinfer, launch)
+            self.assertEqual(self.finalize, fused)
+
+    def test_what_is_missing_or_other_is_unsupported(self):
+        renamed = [
+            (self.vllm(lambda hidden, w1: None).layer_unsupported, "vllm 0.11: fused_experts has no parameter 'hidden_states'"),
+            (self.sglang(lambda hidden, w1: None).unsupported, "sglang 0.11: fused_experts has no parameter 'hidden_states'"),
+            (self.flashinfer(lambda output, w1: None).unsupported,
+             "flashinfer-python 0.6: cutlass_fused_moe has no parameter 'input'")]
+        for unsupported, why in renamed:
+            self.assertEqual(unsupported(self.BF16, None), why)
+            self.assertIn("give input = bf16", unsupported(types.SimpleNamespace(input="fp8"), None))
+        self.assertIn("no module", self.sglang(self.sglang_layer, "sglang.moved").unsupported(self.BF16, None).lower())
+        self.flashinfer(self.flashinfer_layer, None)
+        self.assertEqual({one.unmet for one in VARIANTS[-2:]}, {"needs flashinfer-python, here not installed"})
+
+
 class HpcOps(unittest.TestCase):
     def test_the_layer_gets_padded_factors(self):
         names = """x x_scale gate_up_weight gate_up_weight_scale down_weight down_weight_scale topk_ids topk_scale
@@ -361,6 +478,8 @@ class HpcOps(unittest.TestCase):
         hpc = imported("hpc_ops_moe", [module("torch.nn.functional", pad=pad), module("hpc", fuse_moe_blockwise=layer)],
                        "hpc-ops")
         self.assertIsNone(hpc.unsupported(types.SimpleNamespace(experts=256), None))
+        why = hpc.unsupported(types.SimpleNamespace(experts=256, input="bf16"), None)
+        self.assertEqual(why, "input = bf16: hpc-ops takes x in fp8; give input = fp8")
         self.assertIn("at most 256", hpc.unsupported(types.SimpleNamespace(experts=512), None))
         self.assertIn("rank = 1/8", hpc.unsupported(types.SimpleNamespace(experts=256, rank="1/8"), None))
         p = types.SimpleNamespace(**dict.fromkeys("x x_scales w1 w2 topk_ids topk_weights out".split()), experts=2,
