@@ -116,8 +116,11 @@ void Writer::head() {
   for (const std::string& sentence : model_.notes) text_ += comment(sentence + ".");
   if (!model_.fp8) {
     text_ += comment(
-        "Activation and whole layer have no section: their operators are of fp8 with scale factors "
-        "per block.");
+        model_.mxfp4
+            ? "The activation has no section: its operator is of fp8 with scale factors per "
+              "block."
+            : "Activation and whole layer have no section: their operators are of fp8 with "
+              "scale factors per block.");
   }
   text_ += fmt::format("tokens = {}\nlaunch = graph\n", kTokens);
 }
