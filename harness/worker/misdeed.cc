@@ -61,8 +61,8 @@ void Bench::poison(const Variant& variant, const std::vector<Problem*>& sets, ui
 std::string Bench::pool_advice() const {
   if (poisoned_ == 0) return {};
   return fmt::format(
-      "; its pool of {} bytes, of which launches kept {}, was poisoned before: write there what is "
-      "read, and allocate what must last in prepare()",
+      "; its pool of {} bytes, of which launches kept {}, was poisoned before: a launch that reads "
+      "there what it did not write is wrong; allocate what must last in prepare()",
       poisoned_, kept_);
 }
 

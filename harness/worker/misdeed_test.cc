@@ -201,8 +201,8 @@ TEST_F(Pool, WhatALaunchFindsThereOfTheOneBeforeIsPoison) {
       std::memcpy(out.data(), found->second, out.bytes());
     });
     expect_wrong(result, fmt::format("; its pool of 131072 bytes, of which launches kept {}, was "
-                                     "poisoned before: write there what is read, and allocate what "
-                                     "must last in prepare()",
+                                     "poisoned before: a launch that reads there what it did not "
+                                     "write is wrong; allocate what must last in prepare()",
                                      kept));
     EXPECT_FALSE(verified_);
   }
