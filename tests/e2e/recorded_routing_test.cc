@@ -62,7 +62,7 @@ TEST_F(RecordedRoutingTest, ARankOfExpertParallelismHasItsExpertsRows) {
   EXPECT_EQ(run().exit, 0);
   // 40 rows over four ranks; the busiest of two has half of them at least.
   const auto rows = [&](const std::string& rank) {
-    return number("moegate.sqlite",
+    return number("results.sqlite",
                   "SELECT max(json_extract(facts, '$.rows')) FROM run_case JOIN bench_case USING "
                   "(case_id) WHERE params LIKE '%" +
                       rank + "%'");
