@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""fused_moe by FlashInfer's CUTLASS layer, which quantises x itself: Hopper and CUDA 12.8 or later.
 
-    moegate run --module examples/engines/flashinfer_moe.py --suite deepseek-r1 --device cuda --filter '^fused_moe/.*bf16'
+    moegate run --module examples/engines/flashinfer_moe.py --suite deepseek-r1 --device cuda \
+        --filter '^fused_moe/' --axis input=bf16
 
 Its first launch compiles for minutes: give `--case-timeout`. It runs the tactics that FlashInfer takes untuned.
 """

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""fused_moe by SGLang's Triton layer, with the configurations that SGLang looks up for this GPU, shape and token count.
 
-    moegate run --module examples/engines/sglang_moe.py --suite deepseek-r1 --device cuda --filter '^fused_moe/.*bf16'
+    moegate run --module examples/engines/sglang_moe.py --suite deepseek-r1 --device cuda \
+        --filter '^fused_moe/' --axis input=bf16
 
 SGLang quantises x itself and has no products alone: `moegate report kernels` has their times. A launch ends with a copy
 of what SGLang allocates.

@@ -3,7 +3,7 @@ r"""moe_gate_up and moe_down by vLLM's Triton kernel, as its fused_experts() cal
 looks up for this GPU, shape and token count; and fused_moe by fused_experts() itself, which gets x in bf16.
 
     moegate run --module examples/engines/vllm_moe.py --suite deepseek-r1 \
-        --device cuda --filter '^(moe_gate_up|moe_down|fused_moe)/'
+        --device cuda --filter '^moe_(gate_up|down)/'  # fused_experts: '^fused_moe/' --axis input=bf16
 
 The rows of a block are the case's: vLLM would align to its configuration's BLOCK_SIZE_M. With few tokens vLLM skips
 the alignment; that path is in the layer alone, which ends with a copy of what vLLM allocates.
