@@ -60,21 +60,12 @@ def multiply_masked(p, x_scales):
     MASKED.function((p.x, x_scales), (p.weights, p.weight_scales), p.out, p.expert_rows, expected)
 
 
-def variant(op):
-    return moegate.variant(
-        op, "deepgemm", unsupported=unsupported, rows="sorted", allocates=True, requires={"deep_gemm": ""}
-    )
+def variant(op, name="deepgemm", rows="sorted", why=unsupported):
+    return moegate.variant(op, name, unsupported=why, rows=rows, allocates=True, requires={"deep_gemm": ""})
 
 
 def masked_variant(op):
-    return moegate.variant(
-        op,
-        "deepgemm_masked",
-        unsupported=masked_unsupported,
-        rows="masked",
-        allocates=True,
-        requires={"deep_gemm": ""},
-    )
+    return variant(op, "deepgemm_masked", "masked", masked_unsupported)
 
 
 @variant("moe_gate_up")

@@ -42,6 +42,17 @@ inline void launch_host_variant(Problem& problem, const Case& c, const std::stri
   variant.launch(problem, {nullptr, facts});
 }
 
+/// Each of the operator's, `tuned` and candidates too, also on activations that it never saw.
+inline void expect_host_variants_right(Device& device, const Case& c) {
+  Bench bench(device, c);
+  for (const Variant& v : all_variants()) {
+    if (v.op != c.op || v.backend != Backend::host) continue;
+    Result result = bench.verify(v);
+    if (result.status == Status::ok) bench.check_unseen(v, result);
+    EXPECT_EQ(result.status, Status::ok) << c.key() << " " << v.name << ": " << result.why;
+  }
+}
+
 /// Skips without a GPU.
 class CudaVariants : public ::testing::Test {
  protected:

@@ -129,14 +129,7 @@ TEST_F(RouterGemmProblem, HostVariantsAgreeWithTheTruth) {
         Params params = own;
         params["weights"] = weights;
         params["out"] = out;
-        const Case c = router_gemm_case(params);
-        Bench bench(*device_, c);
-        for (const Variant& v : all_variants()) {
-          if (v.op != c.op || v.backend != Backend::host) continue;
-          Result result = bench.verify(v);
-          if (result.status == Status::ok) bench.check_unseen(v, result);
-          EXPECT_EQ(result.status, Status::ok) << c.key() << " " << v.name << ": " << result.why;
-        }
+        check::expect_host_variants_right(*device_, router_gemm_case(params));
       }
     }
   }

@@ -82,14 +82,7 @@ TEST_F(W4LayerTest, HostVariantsAgreeWithTheTruth) {
                            {{"tokens", "40"}, {"routing", "zipf:1.2"}},
                            {{"weights", "int4"}, {"group", "64"}, {"inter", "64"}},
                            {{"weights", "int4"}, {"bias", "0"}}}) {
-    const Case c = w4_layer_case(params);
-    Bench bench(*device_, c);
-    for (const Variant& v : all_variants()) {
-      if (v.op != c.op || v.backend != Backend::host) continue;
-      Result result = bench.verify(v);
-      if (result.status == Status::ok) bench.check_unseen(v, result);
-      EXPECT_EQ(result.status, Status::ok) << c.key() << " " << v.name << ": " << result.why;
-    }
+    check::expect_host_variants_right(*device_, w4_layer_case(params));
   }
 }
 

@@ -98,16 +98,6 @@ class W4Problem : public ::testing::Test {
 using Operators = ::testing::Types<W4GateUp, W4Down>;
 TYPED_TEST_SUITE(W4Problem, Operators);
 
-void expect_host_variants_right(Device& device, const Case& c) {
-  Bench bench(device, c);
-  for (const Variant& v : all_variants()) {
-    if (v.op != c.op || v.backend != Backend::host) continue;
-    Result result = bench.verify(v);
-    if (result.status == Status::ok) bench.check_unseen(v, result);
-    EXPECT_EQ(result.status, Status::ok) << c.key() << " " << v.name << ": " << result.why;
-  }
-}
-
 // K of one group, of three (no whole unit of 64), of 23; ragged N; a block with more rows than an
 // expert has, and less.
 TYPED_TEST(W4Problem, HostVariantsAgreeWithTheTruth) {
@@ -116,7 +106,7 @@ TYPED_TEST(W4Problem, HostVariantsAgreeWithTheTruth) {
                                                   {{"tokens", "1"}, {"values", "edges"}},
                                                   {{"tokens", "40"}, {"routing", "zipf:1.2"}}}) {
     for (const int k : {32, 96, 736}) {
-      expect_host_variants_right(*this->device_, product_case<TypeParam>(params, k, 70));
+      check::expect_host_variants_right(*this->device_, product_case<TypeParam>(params, k, 70));
     }
   }
 }
@@ -130,8 +120,8 @@ TYPED_TEST(W4Problem, HostVariantsAgreeWithTheTruthOfInt4) {
                                {"group", std::to_string(group)},
                                {"bias", bias},
                                {"values", groups == 1 ? "random" : "edges"}};
-        expect_host_variants_right(*this->device_,
-                                   product_case<TypeParam>(params, group * groups, 70));
+        check::expect_host_variants_right(*this->device_,
+                                          product_case<TypeParam>(params, group * groups, 70));
       }
     }
   }
