@@ -61,6 +61,11 @@ __device__ inline void copy_bytes(uint8_t* to, const uint8_t* from, int bytes, u
       : "memory");
 }
 
+/// One thread brings so many bytes, a multiple of 16, to L2.
+__device__ inline void prefetch_bytes(const uint8_t* from, int bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+}
+
 /// One thread starts the copy of a tile, whose first element is (column, row), counted by
 /// `barrier`.
 __device__ inline void copy_tile(uint32_t to, const CUtensorMap* map, int column, int row,

@@ -10,8 +10,9 @@
 namespace moegate::fused_moe {
 namespace {
 
-void multiply(const moe_gemm::MoeGemmArgs& args, const FusedMoe& problem, ChooseTile choose,
+void multiply(moe_gemm::MoeGemmArgs args, const FusedMoe& problem, ChooseTile choose,
               const Launch& where) {
+  args.shape.early = true;
   choose(args.shape, problem.spec, where.device).launch(args, nullptr, where);
 }
 
@@ -23,7 +24,7 @@ void launch_up_to_activation(FusedMoe& problem, const Buffers& buffers, ChooseTi
       quantise_input(problem, buffers, silu_mul_quant::launch_group_quant, where);
   moe_align::launch_redundant_count(align(args, buffers), where);
   multiply(gate_up(args, buffers), problem, choose, where);
-  silu_mul_quant::launch_fused(quantise(args, buffers), where);
+  silu_mul_quant::launch_fused_early(quantise(args, buffers), where);
 }
 
 void launch_best_parts(FusedMoe& problem, ChooseTile choose, const Launch& where) {
@@ -33,7 +34,7 @@ void launch_best_parts(FusedMoe& problem, ChooseTile choose, const Launch& where
     moe_gemm::gather::zero_output(buffers.y, elements, where.stream);
   launch_up_to_activation(problem, buffers, choose, where);
   multiply(down(args, buffers), problem, choose, where);
-  moe_sum::launch_vectorised(sum(args, buffers), where);
+  moe_sum::launch_early(sum(args, buffers), where);
 }
 
 }  // namespace moegate::fused_moe

@@ -35,7 +35,7 @@ void resolve(Case& c, const DeviceFacts& device) {
 std::vector<std::string> usual(const Case& c, const DeviceFacts& device) {
   if (device.backend == Backend::host) return {"depth_first"};
   const FusedMoeShape s = FusedMoeShape::of(c);
-  constexpr int kDecodeRows = 64;
+  constexpr int kDecodeRows = 8;
   constexpr int kPrefillTokens = 1024;
   if (s.tokens >= kPrefillTokens) return {"chain_sorted", "chain_tuned", "chain_gather"};
   if (s.tokens * s.topk > kDecodeRows || FusedMoe::input_of(c) == DType::bf16) {

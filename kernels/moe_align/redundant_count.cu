@@ -131,6 +131,7 @@ __device__ void pad_expert(const MoeAlignArgs& args, int expert, int2 group) {
 template <int Items, int Blocks>
 __global__ void __launch_bounds__(kMaxThreads, 1)
     redundant_count_kernel(const __grid_constant__ MoeAlignArgs args) {
+  allow_dependents();
   extern __shared__ uint4 shared[];
   __shared__ int32_t sums[kWarp];
   __shared__ uint64_t inbox_barrier;

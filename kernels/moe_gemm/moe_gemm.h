@@ -50,7 +50,8 @@ struct MoeGemmShape {
   int block;                  // BM: rows that every expert's rows are padded to
   bool down;
   bool unweighted = false;  // down without routing weights
-  uint8_t unused[2] = {};   // in place of padding, whose bytes nobody writes
+  bool early = false;       // in a chain: it starts while the launches before it still run
+  uint8_t unused = 0;       // in place of padding, whose bytes nobody writes
   DType dtype;              // of x and weights: e4m3 or bf16
 
   MOEGATE_HD int rows() const { return tokens * topk; }                  // R

@@ -41,6 +41,16 @@ struct Columns<kNarrow> {
   }
 };
 
+/// A token's rows of y, next to each other.
+struct InOrder {
+  const uint16_t* first;
+  int hidden;
+  __device__ InOrder(const MoeSumArgs& args, int64_t token, int column)
+      : first(args.y + token * args.shape.topk * args.shape.hidden + column),
+        hidden(args.shape.hidden) {}
+  __device__ const uint16_t* row(int j) const { return first + int64_t{j} * hidden; }
+};
+
 /// `Rows`: where a token's rows of y are, from a column on. `chunks`: blocks per token.
 template <int columns, class Rows, class... More>
 __device__ void sum_columns(const MoeSumArgs& args, int chunks, More... more) {

@@ -11,7 +11,9 @@ namespace moegate::moe_sum {
 void launch_per_token(const MoeSumArgs& args, const Launch& where);
 /// H is a multiple of 8.
 void launch_vectorised(const MoeSumArgs& args, const Launch& where);
-/// The same where row r of y is at places[r], [R]; starts early (dependent_launch.cuh).
+/// The same; starts early (dependent_launch.cuh).
+void launch_early(const MoeSumArgs& args, const Launch& where);
+/// The same where row r of y is at places[r], [R].
 void launch_at_places(const MoeSumArgs& args, const int32_t* places, const Launch& where);
 
 }  // namespace moegate::moe_sum

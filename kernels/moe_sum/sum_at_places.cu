@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // chip: sm_90 (starts early)
-// sum_vectorised where each row of y lies at its place: the last launch of a chain in sorted order.
+// sum_vectorised as the last launch of a chain, which starts early. Rows of y lie in order, or each
+// at its place.
 #include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/moe_sum/columns.cuh"
 
@@ -19,6 +20,13 @@ struct AtPlaces {
   __device__ const uint16_t* row(int j) const { return y + int64_t{__ldg(places + j)} * hidden; }
 };
 
+template <int columns>
+__global__ void __launch_bounds__(kThreads)
+    early_sum_kernel(const __grid_constant__ MoeSumArgs args, int chunks) {
+  wait_for_dependency();
+  sum_columns<columns, InOrder>(args, chunks);
+}
+
 /// As many blocks of it fit an SM as of sum_vectorised_kernel.
 template <int columns>
 __global__ void __launch_bounds__(kThreads, 9)
@@ -29,6 +37,12 @@ __global__ void __launch_bounds__(kThreads, 9)
 }
 
 }  // namespace
+
+void launch_early(const MoeSumArgs& args, const Launch& where) {
+  with_columns(args, where, [&]<int columns>(int chunks, unsigned blocks) {
+    launch_dependent(early_sum_kernel<columns>, blocks, kThreads, where.stream, args, chunks);
+  });
+}
 
 void launch_at_places(const MoeSumArgs& args, const int32_t* places, const Launch& where) {
   with_columns(args, where, [&]<int columns>(int chunks, unsigned blocks) {

@@ -16,16 +16,6 @@ namespace {
 
 using namespace cuda;
 
-/// A token's rows of y, next to each other.
-struct InOrder {
-  const uint16_t* first;
-  int hidden;
-  __device__ InOrder(const MoeSumArgs& args, int64_t token, int column)
-      : first(args.y + token * args.shape.topk * args.shape.hidden + column),
-        hidden(args.shape.hidden) {}
-  __device__ const uint16_t* row(int j) const { return first + int64_t{j} * hidden; }
-};
-
 template <int columns>
 __global__ void __launch_bounds__(kThreads)
     sum_vectorised_kernel(const __grid_constant__ MoeSumArgs args, int chunks) {

@@ -7,8 +7,8 @@
 // the launch and one round trip to memory. On an H200, I = 256, k = 8, cold: 1.8 us at T = 32, 4.2
 // at 1024 (two_kernels: 3.5, 11.3).
 #include "kernels/cuda/cuda_check.cuh"
+#include "kernels/silu_mul_quant/activate.cuh"
 #include "kernels/silu_mul_quant/launches.h"
-#include "kernels/silu_mul_quant/quantise.cuh"
 
 namespace moegate::silu_mul_quant {
 namespace {
@@ -17,20 +17,7 @@ using namespace cuda;
 
 __global__ void __launch_bounds__(kThreads)
     fused_kernel(const __grid_constant__ SiluMulQuantArgs args) {
-  const GroupPlace place(args.shape);
-  if (!place.there) return;
-  const int inter = args.shape.inter, groups = args.shape.groups();
-  const int row = place.index / groups, group = place.index % groups;
-  const uint16_t* from =
-      args.h + int64_t{row} * 2 * inter + group * kQuantGroup + place.lane * kPerLane;
-  const uint4 gates = __ldcs(reinterpret_cast<const uint4*>(from));
-  const uint4 ups = __ldcs(reinterpret_cast<const uint4*>(from + inter));
-  float a[kPerLane], up[kPerLane];
-  widen(gates, a);
-  widen(ups, up);
-#pragma unroll
-  for (int i = 0; i < kPerLane; ++i) a[i] = activation(a[i], up[i]);
-  quantise(args, place, a);
+  activate(args);
 }
 
 }  // namespace

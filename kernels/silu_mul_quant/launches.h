@@ -13,5 +13,7 @@ void launch_two_kernels(const SiluMulQuantArgs& args, uint16_t* act, const Launc
 /// The second of these: rows `act` to codes and scale factors. Of args it reads no h.
 void launch_group_quant(const SiluMulQuantArgs& args, const uint16_t* act, const Launch& where);
 void launch_fused(const SiluMulQuantArgs& args, const Launch& where);
+/// The same; starts early (dependent_launch.cuh).
+void launch_fused_early(const SiluMulQuantArgs& args, const Launch& where);
 
 }  // namespace moegate::silu_mul_quant

@@ -17,6 +17,7 @@
 // rest is decoding, copies and the output's way: with two warpgroups 1.42 ms were products alone,
 // 1.64 with copies and decoding. Taking turns at the tensor cores cost 4 %, and tiles of 128 rows
 // of weights times 256 of x were bound by the copies of x.
+#include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/cuda/ring.cuh"
 #include "kernels/cuda/wgmma_rs.cuh"
 #include "kernels/w4_moe/product_output.cuh"
@@ -30,6 +31,7 @@ constexpr int kMultipliers = 512, kCopiers = 128, kThreads = kMultipliers + kCop
 constexpr int kMultiplierRegisters = 112, kCopierRegisters = 32;
 constexpr int kPanelGroup = kMultipliers / 32;  // of a tile: a panel for each warp
 constexpr int kMostStages = 32, kSharedBytes = 227 * 1024;
+constexpr int kUnitsAhead = 16;  // of weights, while down in a chain waits for x
 
 /// What a block's threads share, ahead of the ring.
 struct Shared {
@@ -86,6 +88,10 @@ __device__ __forceinline__ void copy(const PrefillArgs& prefill, Shared& shared,
       if (row >= tile.rows) break;
       const int id = args.sorted_token_ids[tile.first + row];
       from[i] = static_cast<uint32_t>(shape.source(id)) * (shape.k / 8) + piece;
+    }
+    if (shape.down && shape.early && item == static_cast<int>(blockIdx.x)) {
+      if (starts) prefetch_bytes(weights, min(units, kUnitsAhead) * Stages<W>::kWeightBytes);
+      wait_for_dependency();
     }
     for (int unit = 0; unit < units; ++unit, ring.advance()) {
       wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
@@ -222,6 +228,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     init_barriers(1, shared.empty, kMultipliers / 32);
     fence_barrier_init();
     const W4Args& args = prefill.args;
+    if (!args.shape.down) wait_for_dependency();  // for the sorted rows
+    allow_dependents();
     shared.all.find<kThreads>(args);
     uint8_t* const behind = align_shared(reinterpret_cast<uint8_t*>(&shared) + sizeof(Shared));
     const bool wide = is_wide<W>(prefill.weights);
@@ -252,9 +260,10 @@ void launch(const W4Args& args, const PackedWeights& weights, const Launch& wher
   with_format(args.shape, [&]<class W>() {
     const auto kernel = prefill_rs_kernel<W>;
     allow_shared(kernel, kSharedBytes);
-    kernel<<<where.device.processors, kThreads, kSharedBytes, stream_of(where)>>>(prefill);
+    launch_at(args.shape.early ? Start::early : Start::after, kernel,
+              static_cast<unsigned>(where.device.processors), kThreads, kSharedBytes, where.stream,
+              prefill);
   });
-  check_launch("prefill_rs_kernel");
 }
 
 std::string unsupported(const W4Shape& shape, const DeviceFacts&) {

@@ -20,7 +20,9 @@ struct W4Shape {
   int tokens, experts, topk;  // T, E, k
   int k, n;                   // of the product; n: rows of weights of an expert
   int block;                  // BM: rows that every expert's rows are padded to
-  int down;                   // 0 or 1
+  bool down;
+  bool early = false;      // in a chain: it starts while the launches before it still run
+  uint8_t unused[2] = {};  // in place of padding, whose bytes nobody writes
   W4Weights weights;
   float alpha, beta, limit;  // of gate_up
   int group;                 // elements of K that share a scale

@@ -21,6 +21,7 @@
 // it waits for there is not known.
 #include <algorithm>
 
+#include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/cuda/pipeline.cuh"
 #include "kernels/cuda/streaming.cuh"
 #include "kernels/w4_moe/stream.cuh"
@@ -323,6 +324,9 @@ __global__ void __launch_bounds__(kWarps<W> * 32, 1)
   const W4Shape& shape = args.shape;
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const int panels = panels_of(shape);
+  // In a chain the sorted rows come right before gate-up, of down only x.
+  if (!shape.down) wait_for_dependency();
+  allow_dependents();
   // Ids of the rows that this block has if all row blocks that are possible are there.
   const int padded = __ldg(args.padded_rows);
   Share mine(a.blocks * panels);
@@ -333,7 +337,10 @@ __global__ void __launch_bounds__(kWarps<W> * 32, 1)
     mine = Share(blocks * panels);
     if (mine.begin < mine.end) found = Segments(args, mine.begin / panels, blocks);
   }
-  if (mine.begin >= mine.end) return;
+  if (mine.begin >= mine.end) {
+    wait_for_dependency();
+    return;
+  }
   // Here all of these are there; who looks at the flag later waits for the weights, too.
   asm volatile("" ::"r"(static_cast<int>(wide)));
 
@@ -349,15 +356,20 @@ __global__ void __launch_bounds__(kWarps<W> * 32, 1)
                   p * a.part_units + min(p, a.longer),
                   a.part_units + (p < a.longer),
                   p == 0};
-  // Rows of x first: behind weights they would come late.
+  // Rows of x first, if they are there: behind weights they would come late.
   const Rows rows(a, found.id, 0);
-  rows.copy(args, found.id, memory, shared.routing[0]);
+  const bool x_comes_late = shape.early && shape.down;
+  if (!x_comes_late) rows.copy(args, found.id, memory, shared.routing[0]);
   Cursor at{0, mine.begin - first * panels};
   at.advance(team, panels);
   Part<W, kUnits, kExact> part;
   if (at.segment * panels + at.panel < mine.end - first * panels) {
     work.load_biases(part, at);
     part.load_all(work.place<W>(at), work.units);
+  }
+  if (x_comes_late) {
+    wait_for_dependency();
+    rows.copy(args, found.id, memory, shared.routing[0]);
   }
   shared.prepare(a, first, segments);
   wait_all_copies();
@@ -407,9 +419,10 @@ void launch_plan(const Plan& plan, const Launch& where) {
   const auto kernel = stream_rows_kernel<W, kUnits, kExact>;
   const auto shared = static_cast<size_t>(plan.shared_bytes);
   allow_shared(kernel, shared);
-  kernel<<<static_cast<unsigned>(where.device.processors),
-           static_cast<unsigned>(plan.args.parts * plan.args.teams * 32), shared,
-           stream_of(where)>>>(plan.args);
+  launch_at(plan.args.args.shape.early ? Start::early : Start::after, kernel,
+            static_cast<unsigned>(where.device.processors),
+            static_cast<unsigned>(plan.args.parts * plan.args.teams * 32), shared, where.stream,
+            plan.args);
 }
 
 void launch(const W4Args& args, const PackedWeights& weights, const Launch& where) {
@@ -426,7 +439,6 @@ void launch(const W4Args& args, const PackedWeights& weights, const Launch& wher
         return launch_plan<W, kMostUnits, false>(planned, where);
     }
   });
-  check_launch("stream_rows_kernel");
 }
 
 std::string unsupported(const W4Shape& shape, const DeviceFacts& device) {

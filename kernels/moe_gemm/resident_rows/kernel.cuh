@@ -3,6 +3,7 @@
 // warpgroups that multiply and write tiles in turn.
 #pragma once
 
+#include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/cuda/pipeline.cuh"
 #include "kernels/cuda/ring.cuh"
 #include "kernels/cuda/wgmma.cuh"
@@ -122,6 +123,7 @@ __device__ void gather_rows(const Work& work, uint8_t* rows, Shared<Tokens>& sha
                     : kNone;
     }
     wait_barrier(&shared.rows_empty[ring.stage], ring.phase ^ 1);
+    wait_for_dependency();  // in down a chain's activations come last
     const uint32_t to =
         shared_address(rows) + (ring.stage * groups * Tokens + thread / 8) * kMoeGroup;
     static_assert(kAtOnce % 8 == 4);  // from row to row the swizzle changes by 4
@@ -217,6 +219,8 @@ __global__ void __launch_bounds__(kThreads, Config<Tokens>::kBlocksPerSm)
   init_barriers(5, shared.rows_empty, kConsumers / 32);
   fence_barrier_init();
   __syncthreads();
+  if (!work.args.shape.down) wait_for_dependency();  // for the sorted rows
+  allow_dependents();
   if (threadIdx.x < kConsumers) {
     take_registers<C::kConsumerRegisters>();
     consume<Tokens, kOutput>(work, rows, stages, shared);

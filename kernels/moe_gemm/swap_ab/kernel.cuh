@@ -4,6 +4,7 @@
 
 #include <type_traits>
 
+#include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/cuda/wgmma.cuh"
 #include "kernels/moe_gemm/swap_ab/output.cuh"
 #include "kernels/moe_gemm/swap_ab/tiles.cuh"
@@ -123,6 +124,7 @@ __device__ void produce_rows(const CUtensorMap* map, const MoeGemmArgs& args, co
   Gather<C> gather;
   for_tiles<C>(args, cut, thread, [&](const Tile& tile, const RowBlock& rows) {
     gather.take(args, rows, thread);
+    wait_for_dependency();  // in down a chain's activations come last
     const float* weight_scales =
         args.weight_scales +
         (int64_t{rows.expert} * args.shape.n_groups() + tile.column / kMoeGroup) *
@@ -222,6 +224,8 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   const int role = threadIdx.x / 32 - C::kConsumers / 32;  // warps from the first that copies on
   if (role == 0 && threadIdx.x % 32 == 0) prefetch_map(&map);
   prepare_barriers<C>(shared);
+  if (!args.shape.down) wait_for_dependency();  // for the sorted rows
+  allow_dependents();
   const Stages<C> stages{shared};
   if (role < 0) {
     using Output = std::conditional_t<C::kFewRows, WarpOutput<C>, StagedOutput<C>>;

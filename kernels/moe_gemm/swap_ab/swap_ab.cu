@@ -176,6 +176,7 @@ void launch_swap_ab(const MoeGemmArgs& args, const SwapAbTile& tile, const Launc
     // Clusters of one, too: R1 TP8 down at one token took 7.15 us so (commit 2472995), 7.5 as a
     // plain launch (0bfbd21), on other H200s.
     launch.config.numAttrs = 1;
+    if (s.early) launch.start_early();
     check_cuda(cudaLaunchKernelEx(
                    &launch.config, swap_ab_kernel<C>, fp8::weights_map(args, C::kColumns), args,
                    Cut{std::countr_zero(static_cast<unsigned>(tile.splits)), row_blocks}),
