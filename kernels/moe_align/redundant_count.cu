@@ -184,7 +184,6 @@ __global__ void __launch_bounds__(kMaxThreads, 1)
   if (blockIdx.x == 0 && expert == shape.experts - 1)
     *args.num_tokens_post_padded = through * shape.block;
   __syncthreads();
-
 #pragma unroll
   for (int i = 0; i < Items; ++i)
     if (shape.has(id[i]) && id[i] % kTeams<Blocks> == team)

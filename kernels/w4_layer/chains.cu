@@ -6,8 +6,8 @@
 // moe_align in three launches, a block for each token's sum.
 //
 // On an H200 (83d3bd11), us of gpt-oss-20b at 1, 8, 32 (chain_stream), 128 and 512 tokens
-// (chain_rs): 30.6, 87.9, 126, 186, 262; when each launch waited for the one before 32.5, 92.6, 129,
-// 193, 277.
+// (chain_rs): 30.6, 87.9, 126, 186, 262; when each launch waited for the one before 32.5, 92.6,
+// 129, 193, 277.
 #include "kernels/moe_align/launches.h"
 #include "kernels/moe_sum/launches.h"
 #include "kernels/w4_layer/w4_layer.h"

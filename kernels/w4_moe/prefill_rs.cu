@@ -10,13 +10,15 @@
 // while products of one run, others decode. Two that took turns between two products waited for
 // their decoding: on an H100 they took 14 % more with 16 rows of an expert, 9 to 20 % with 64, 3 to
 // 5 % with 256 and more. To decode a whole unit ahead, not half of one, is worth 5 % up to 64
-// columns; beyond, the sums leave no registers for it.
+// columns; beyond, the sums leave no registers for it. Two units for a stage, not one, are worth
+// 6 % with 1 to 4 rows of an expert, 2 % with 16 and 64, 1 % beyond (H200 18fde39d, layers).
 //
-// Floor at few rows: the weights, read once. At many: the products at wgmma's rate, for
-// gpt-oss-20b's gate-up of 8192 tokens 1.13 ms at the 1.78 GHz that an H100 had, of 1.82 ms. The
-// rest is decoding, copies and the output's way: with two warpgroups 1.42 ms were products alone,
-// 1.64 with copies and decoding. Taking turns at the tensor cores cost 4 %, and tiles of 128 rows
-// of weights times 256 of x were bound by the copies of x.
+// Floor at few rows: the weights, read once. Decoding them keeps it from that: with 16 rows of an
+// expert 68 % of the issue slots are taken, and 51 % of DRAM's bytes. At many: the products at
+// wgmma's rate, for gpt-oss-20b's gate-up of 8192 tokens 1.13 ms at the 1.78 GHz that an H100 had,
+// of 1.82 ms. The rest is decoding, copies and the output's way: with two warpgroups 1.42 ms were
+// products alone, 1.64 with copies and decoding. Taking turns at the tensor cores cost 4 %, and
+// tiles of 128 rows of weights times 256 of x were bound by the copies of x.
 #include "kernels/cuda/dependent_launch.cuh"
 #include "kernels/cuda/ring.cuh"
 #include "kernels/cuda/wgmma_rs.cuh"
@@ -30,7 +32,8 @@ using namespace cuda;
 constexpr int kMultipliers = 512, kCopiers = 128, kThreads = kMultipliers + kCopiers;
 constexpr int kMultiplierRegisters = 112, kCopierRegisters = 32;
 constexpr int kPanelGroup = kMultipliers / 32;  // of a tile: a panel for each warp
-constexpr int kMostStages = 32, kSharedBytes = 227 * 1024;
+constexpr int kMostStages = 16, kSharedBytes = 227 * 1024;
+constexpr int kStageUnits = 2;   // of K
 constexpr int kUnitsAhead = 16;  // of weights, while down in a chain waits for x
 
 /// What a block's threads share, ahead of the ring.
@@ -46,21 +49,27 @@ struct PrefillArgs {
   PackedWeights weights;
 };
 
-/// The ring of stages, which lies behind what is shared, in one size for all tiles.
+/// The ring of stages, which lies behind what is shared, in one size for all tiles. A stage is two
+/// units of K: waiting, fences and addresses were half of all instructions with one.
 template <class W>
 struct Stages {
-  static constexpr int kWeightBytes = kPanelGroup * W::kUnitBytes;
-  int stage_bytes, count;
+  static constexpr int kWeightBytes = kPanelGroup * W::kUnitBytes;  // of a unit
+  int row_bytes, stage_bytes, count;                                // the first: of a unit
   uint8_t* first;
 
   /// `columns`: of the widest product, which reads as many rows of x, there or not.
   __device__ Stages(int columns, uint8_t* behind, uint8_t* end) : first(behind) {
-    stage_bytes = (columns * kLineBytes + kWeightBytes + 1023) / 1024 * 1024;
+    row_bytes = columns * kLineBytes;
+    stage_bytes = (kStageUnits * (row_bytes + kWeightBytes) + 1023) / 1024 * 1024;
     count = min(kMostStages, static_cast<int>(end - behind) / stage_bytes);
   }
-  /// Rows of x, then weights.
-  __device__ uint8_t* stage(int i) const { return first + i * stage_bytes; }
-  __device__ uint8_t* weights(int i) const { return stage(i) + stage_bytes - kWeightBytes; }
+  /// Rows of x of both units, then weights.
+  __device__ uint8_t* rows(int stage, int unit) const {
+    return first + stage * stage_bytes + unit * row_bytes;
+  }
+  __device__ uint8_t* weights(int stage, int unit) const {
+    return first + (stage + 1) * stage_bytes - (kStageUnits - unit) * kWeightBytes;
+  }
 };
 
 /// Tiles that multiply the same rows follow each other, so that they run at once.
@@ -93,22 +102,30 @@ __device__ __forceinline__ void copy(const PrefillArgs& prefill, Shared& shared,
       if (starts) prefetch_bytes(weights, min(units, kUnitsAhead) * Stages<W>::kWeightBytes);
       wait_for_dependency();
     }
-    for (int unit = 0; unit < units; ++unit, ring.advance()) {
+    for (int unit = 0; unit < units; unit += kStageUnits, ring.advance()) {
+      const int here = min(kStageUnits, units - unit);
       wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
       uint64_t* full = &shared.full[ring.stage];
       if (starts) {
         if (unit == 0) shared.tiles[ring.stage] = tile;
-        arrive_expecting(full, bytes);
-        copy_bytes(stages.weights(ring.stage), weights + int64_t{unit} * Stages<W>::kWeightBytes,
-                   bytes, full);
+        arrive_expecting(full, here * bytes);
       }
-      const bool there = unit * kUnitK + piece * 8 < shape.k;
-      const uint32_t to = shared_address(stages.stage(ring.stage)) + piece_at(thread / 8, piece);
+#pragma unroll 1
+      for (int u = 0; u < here; ++u) {
+        if (starts) {
+          copy_bytes(stages.weights(ring.stage, u),
+                     weights + int64_t{unit + u} * Stages<W>::kWeightBytes, bytes, full);
+        }
+        const bool there = (unit + u) * kUnitK + piece * 8 < shape.k;
+        const uint32_t to =
+            shared_address(stages.rows(ring.stage, u)) + piece_at(thread / 8, piece);
 #pragma unroll
-      for (int i = 0; i < kCopies; ++i) {
-        if (thread / 8 + i * (kCopiers / 8) >= tile.rows) break;
-        const uint16_t* x = args.x + (int64_t{from[i]} + (there ? unit * (kUnitK / 8) : 0)) * 8;
-        copy_async<16>(to + i * (kCopiers / 8) * kLineBytes, x, there);
+        for (int i = 0; i < kCopies; ++i) {
+          if (thread / 8 + i * (kCopiers / 8) >= tile.rows) break;
+          const uint16_t* x =
+              args.x + (int64_t{from[i]} + (there ? (unit + u) * (kUnitK / 8) : 0)) * 8;
+          copy_async<16>(to + i * (kCopiers / 8) * kLineBytes, x, there);
+        }
       }
       arrive_after_copies(full);
     }
@@ -128,12 +145,17 @@ class Multiplier {
   /// All of K, whose first stage is there.
   __device__ __forceinline__ void run(Sums& sums) {
     Operands a[2];
-    load();
+    load<0>();
     decode<0>(a[0]);
     while (left_ > 0) {
       step<0>(sums, a[0], a[1]);
       if (kParts == 1 && left_ == 0) break;
       step<1>(sums, a[1], a[0]);
+      if constexpr (kParts == 2) {
+        if (left_ == 0) break;
+        step<2>(sums, a[0], a[1]);
+        step<3>(sums, a[1], a[0]);
+      }
     }
     wait_products<0>();
     arrive_warp(&shared_.empty[last_]);
@@ -144,30 +166,33 @@ class Multiplier {
   static constexpr int kWords = 4 / kParts;             // 16 of K each
   using Operands = uint32_t[kWords][4];
 
-  /// Of steps in turns: multiplies `now`, and decodes what comes next.
-  template <int kTurn>
+  /// Of a stage's steps in turn: multiplies `now`, and decodes what comes next.
+  template <int kStep>
   __device__ __forceinline__ void step(Sums& sums, const Operands& now, Operands& next) {
-    constexpr int kPart = kTurn % kParts;
-    constexpr bool kBegins = kPart == 0, kEnds = kPart == kParts - 1;  // a stage
-    if constexpr (kBegins) fence_for_products();
-    start<kPart>(sums, now);
+    constexpr int kUnit = kStep / kParts, kPart = kStep % kParts;
+    constexpr bool kEndsUnit = kPart == kParts - 1;
+    constexpr bool kEndsStage = kEndsUnit && kUnit == kStageUnits - 1;
+    if constexpr (kStep == 0) fence_for_products();
+    start<kUnit, kPart>(sums, now);
     const int stage = ring_.stage;
-    if constexpr (kEnds) {
-      ring_.advance();
-      if (--left_ > 0) {
-        wait_barrier(&shared_.full[ring_.stage], ring_.phase);
-        load();
+    if constexpr (kEndsUnit) {
+      --left_;
+      if (kEndsStage || left_ == 0) ring_.advance();
+      if (left_ > 0) {
+        if (kEndsStage) wait_barrier(&shared_.full[ring_.stage], ring_.phase);
+        load<(kUnit + 1) % kStageUnits>();
       }
     }
     wait_products<1>();  // `next` is free, and the stage before
-    if (kBegins && last_ >= 0) arrive_warp(&shared_.empty[last_]);
-    if constexpr (kEnds) last_ = stage;
-    if (left_ > 0) decode<kEnds ? 0 : kPart + 1>(next);
+    if (kStep == 0 && last_ >= 0) arrive_warp(&shared_.empty[last_]);
+    if (kEndsStage || (kEndsUnit && left_ == 0)) last_ = stage;
+    if (left_ > 0) decode<kEndsUnit ? 0 : kPart + 1>(next);
   }
 
+  template <int kUnit>
   __device__ __forceinline__ void load() {
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    unit_ = unit_in_shared<W>(stages_.weights(ring_.stage) + warp * W::kUnitBytes);
+    unit_ = unit_in_shared<W>(stages_.weights(ring_.stage, kUnit) + warp * W::kUnitBytes);
   }
   template <int kPart>
   __device__ __forceinline__ void decode(Operands& to) const {
@@ -180,9 +205,9 @@ class Multiplier {
       W::template decode<kWide>(words[word], scales, to[i]);
     }
   }
-  template <int kPart>
+  template <int kUnit, int kPart>
   __device__ __forceinline__ void start(Sums& sums, const Operands& a) const {
-    const uint32_t rows = uniform(operand(shared_address(stages_.stage(ring_.stage))));
+    const uint32_t rows = uniform(operand(shared_address(stages_.rows(ring_.stage, kUnit))));
     begin_products();
 #pragma unroll
     for (int i = 0; i < kWords; ++i)
@@ -240,7 +265,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       Ring ring{stages.count};
       const int item = static_cast<int>(blockIdx.x);
       // Half of them begin late: else all would write at once, tile by tile.
-      if (warpgroup() % 2 == 1 && units_of(args.shape) > stages.count / 2 &&
+      if (warpgroup() % 2 == 1 && units_of(args.shape) > stages.count / 2 * kStageUnits &&
           item < shared.all.all() * panel_groups(args.shape, kPanelGroup))
         wait_barrier(&shared.full[stages.count / 2], 0);
       if (W::kMayBeWide && wide) {

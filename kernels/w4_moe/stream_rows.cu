@@ -17,8 +17,10 @@
 // A unit, 544 bytes of MXFP4, takes 63 instructions of a warp, where all parts have equally many.
 // On an H100 (419b00d6), us at 1, 8 and 32 tokens of gpt-oss-20b, stream_mma in brackets: gate-up
 // 18.9, 73.8, 106 (19.4, 75.5, 112), down 12.9, 41.1, 57.5 (13.3, 40.3, 67.1); Kimi-K2's int4
-// gate-up 12.0, 52.7, 147 (23.2, 51.9, 150). It reads 2.6 TB/s from 8 tokens on, 1.9 at one; what
-// it waits for there is not known.
+// gate-up 12.0, 52.7, 147 (23.2, 51.9, 150). It reads 2.6 TB/s from 8 tokens on, 1.9 at one: there
+// a third of all samples are warps that wait for the copies of x, and cp.async.wait_all does not
+// come back before the weights that were asked for earlier. Rows by bulk copies, with barriers of
+// their own, take registers from the loop, and 7 to 9 % more time (H200 at one to 128 tokens).
 #include <algorithm>
 
 #include "kernels/cuda/dependent_launch.cuh"
@@ -315,6 +317,22 @@ __device__ void multiply_share(const Warp& w, Team& team, Part<W, kUnits, kExact
   }
 }
 
+/// A block's share and its segments. Their ids are at first asked for as if all row blocks that are
+/// possible were there.
+struct Found {
+  Share mine;
+  Segments segments;
+
+  __device__ explicit Found(const RowsArgs& a)
+      : mine(a.blocks * panels_of(a.args.shape)),
+        segments(a.args, mine.begin / panels_of(a.args.shape), a.blocks) {
+    const int panels = panels_of(a.args.shape), blocks = __ldg(a.args.padded_rows) / kRows;
+    if (blocks == a.blocks) return;
+    mine = Share(blocks * panels);
+    if (mine.begin < mine.end) segments = Segments(a.args, mine.begin / panels, blocks);
+  }
+};
+
 template <class W, int kUnits, bool kExact>
 __global__ void __launch_bounds__(kWarps<W> * 32, 1)
     stream_rows_kernel(const __grid_constant__ RowsArgs a) {
@@ -327,16 +345,10 @@ __global__ void __launch_bounds__(kWarps<W> * 32, 1)
   // In a chain the sorted rows come right before gate-up, of down only x.
   if (!shape.down) wait_for_dependency();
   allow_dependents();
-  // Ids of the rows that this block has if all row blocks that are possible are there.
-  const int padded = __ldg(args.padded_rows);
-  Share mine(a.blocks * panels);
-  Segments found(args, mine.begin / panels, a.blocks);
   const bool wide = is_wide<W>(a.weights);
-  const int blocks = padded / kRows;
-  if (blocks != a.blocks) {
-    mine = Share(blocks * panels);
-    if (mine.begin < mine.end) found = Segments(args, mine.begin / panels, blocks);
-  }
+  const Found share(a);
+  const Share& mine = share.mine;
+  const Segments& found = share.segments;
   if (mine.begin >= mine.end) {
     wait_for_dependency();
     return;
