@@ -2,20 +2,13 @@
 """The adapters of examples/engines against stub packages: operands arrive where the engine looks for them."""
 
 import contextlib
-import importlib
-import importlib.metadata
 import inspect
-import pathlib
-import sys
 import types
 import unittest
-from unittest import mock
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "examples/engines")]
-
-import numpy as np  # noqa: E402
-from moegate._kernels import VARIANTS  # noqa: E402
+import numpy as np
+from engine_stubs import TORCH, OnDevice, Routed, imported, module, pad
+from moegate._kernels import VARIANTS
 
 MODULE = "vllm.model_executor.layers.fused_moe.fused_moe"
 
@@ -54,29 +47,6 @@ def look_up(w1_shape, w2_shape, top_k, dtype, M, block_shape=None):
     return {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 128, "GROUP_SIZE_M": 32}
 
 
-def module(name, **has):
-    one = types.ModuleType(name)
-    vars(one).update(has)
-    return one
-
-
-def imported(name, modules, package, version="0.11"):
-    """examples/engines/NAME.py where these modules can be imported and `package` is installed; version None: it is not."""
-    parents = {".".join(one.__name__.split(".")[:n]) for one in modules for n in range(1, one.__name__.count(".") + 1)}
-    places = {parent: types.ModuleType(parent) for parent in parents} | {one.__name__: one for one in modules}
-    for place, one in places.items():
-        parent, _, last = place.rpartition(".")
-        if parent:
-            setattr(places[parent], last, one)
-    missing = importlib.metadata.PackageNotFoundError(package)
-    told = mock.Mock(return_value=version, side_effect=missing if version is None else None)
-    found = mock.Mock(return_value=[types.SimpleNamespace(version=version)] if version else [])
-    sys.modules.pop(name, None)
-    with mock.patch.dict(sys.modules, places), mock.patch.multiple(
-            "importlib.metadata", version=told, distributions=found):
-        return importlib.import_module(name)
-
-
 def adapter(kernel, name="invoke_fused_moe_triton_kernel", installed=True):
     """examples/engines/vllm_moe.py, imported where a vLLM with this kernel is installed, or none."""
     modules = [
@@ -85,47 +55,6 @@ def adapter(kernel, name="invoke_fused_moe_triton_kernel", installed=True):
         module(MODULE, **{name: kernel, "try_get_optimal_moe_config": look_up}),
     ]
     return imported("vllm_moe", modules, "vllm", "0.11" if installed else None)
-
-
-def pad(array, widths):
-    """torch.nn.functional.pad of the last dimension."""
-    return np.pad(array, [(0, 0)] * (array.ndim - 1) + [widths])
-
-
-TORCH = {
-    "arange": lambda count, device: np.arange(count),
-    "as_tensor": np.asarray,
-    "float32": np.float32,
-    "clamp": lambda array, max: np.minimum(array, max),
-    "cumsum": np.cumsum,
-    "div": lambda array, by, rounding_mode: array // by,
-    "repeat_interleave": np.repeat,
-    "transpose": np.swapaxes,
-}
-
-
-class OnDevice(np.ndarray):
-    device = "cuda:0"
-
-
-class Routed:
-    """Rows of tokens by expert, as moe_align and the harness's other orders have them."""
-
-    def __init__(self, random, tokens, topk, experts, block):
-        self.rows = tokens * topk
-        self.expert = random.integers(0, experts, self.rows)
-        self.sorted, self.blocks = [], []
-        for e in range(experts):
-            mine = [row for row in range(self.rows) if self.expert[row] == e]
-            mine += [self.rows] * (-len(mine) % block)
-            self.sorted += mine
-            self.blocks += [e] * (len(mine) // block)
-        self.padded = len(self.sorted)
-        capacity = self.rows + experts * (block - 1)
-        self.sorted = np.array(self.sorted + [self.rows] * (capacity - self.padded))
-        self.blocks = np.array(self.blocks + [-1] * (-(-capacity // block) - len(self.blocks)))
-        self.counts = np.bincount(self.expert, minlength=experts)
-        self.listed = np.argsort(self.expert, kind="stable")
 
 
 class Vllm(unittest.TestCase):
@@ -278,73 +207,6 @@ class DeepGemm(unittest.TestCase):
         self.assertIsNone(deepgemm.unsupported(types.SimpleNamespace(dtype="fp8", block=128), None))
         why = deepgemm.unsupported(types.SimpleNamespace(dtype="fp8", block=64), None)
         self.assertIn("has no attribute 'set_mk_alignment_for_contiguous_layout'", why)
-
-
-class TritonKernels(unittest.TestCase):
-    CODES = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6])
-
-    def multiply(self, x, w, bias, routing_data, gather_indx, scatter_indx, precision_config, gammas, y, fused_activation):
-        """matmul_ogs with values and scales [E, K / 2, N] and [E, K / 32, N]."""
-        ends = np.cumsum(routing_data["expt_hist"])
-        for place, row in enumerate(scatter_indx["dst_indx"]):
-            expert = np.searchsorted(ends, place, side="right")
-            values = np.stack([self.CODES[w[expert] % 16], self.CODES[w[expert] // 16]], 1).reshape(-1, w.shape[2])
-            scales = np.repeat(2.0 ** (precision_config["weight_scale"][expert].astype(int) - 127), 32, 0)
-            out = x[gather_indx["src_indx"][place]] @ (values * scales) + bias[expert]
-            y[row] = fused_activation(out) if fused_activation else out * gammas[place]
-
-    def setUp(self):
-        def named(**given):
-            return given
-
-        self.layouts = []
-        layout = module(
-            "triton_kernels.tensor_details.layout",
-            make_default_matmul_mxfp4_w_layout=lambda mx_axis: ("values", {"mx_axis": mx_axis}),
-            make_default_matmul_mxfp4_w_scale_layout=lambda mx_axis, num_warps: ("scales", {"num_warps": num_warps}))
-
-        def convert_layout(tensor, layout_cls, **layout_kwargs):
-            self.layouts.append((layout_cls, layout_kwargs))
-            return tensor
-
-        self.engine = imported("triton_kernels_moe", [
-            module("torch", **TORCH), layout,
-            module("triton_kernels.matmul_ogs", matmul_ogs=self.multiply, RoutingData=named, GatherIndx=named,
-                   ScatterIndx=named, PrecisionConfig=named,
-                   FnSpecs=lambda name, function, names, reduction_n: function,
-                   FusedActivation=lambda function, values: lambda out: function(out, *values)),
-            module("triton_kernels.swiglu", swiglu_fn=lambda out, alpha, limit: out[::2] * alpha + out[1::2] * limit),
-            module("triton_kernels.tensor", FP4="fp4", convert_layout=convert_layout,
-                   wrap_torch_tensor=lambda tensor, dtype=None: tensor),
-            module("triton_kernels.tensor_details.ragged_tensor",
-                   make_ragged_tensor_metadata=lambda slice_sizes, n_total_rows: None)], "triton_kernels")
-
-    def test_both_products_get_their_operands(self):
-        random = np.random.default_rng(3)
-        routed = Routed(random, tokens=5, topk=2, experts=4, block=8)
-        for op in ("gate_up", "down"):
-            codes = random.integers(0, 256, (4, 64, 48))
-            p = types.SimpleNamespace(
-                tokens=5, topk=2, experts=4, alpha=1.5, limit=7.0, config={"num_warps": 4, "invariant": False},
-                codes=codes, scales=random.integers(120, 130, (4, 64, 3)), bias=np.float32(random.normal(size=(4, 64))),
-                x=random.normal(size=(5 if op == "gate_up" else 10, 96)), routing_weights=random.uniform(size=10),
-                expert_rows=routed.counts, rows_by_expert=routed.listed,
-                out=np.zeros((10, 32 if op == "gate_up" else 64)))
-            self.engine.prepare(p)
-            getattr(self.engine, op)(p)
-            weights = np.stack([self.CODES[codes % 16], self.CODES[codes // 16]], -1).reshape(4, 64, 96)
-            weights = weights * np.repeat(2.0 ** (p.scales - 127), 32, 2)
-            for row, expert in enumerate(routed.expert):
-                out = weights[expert] @ p.x[row // 2 if op == "gate_up" else row] + p.bias[expert]
-                truth = out[::2] * 1.5 + out[1::2] * 7 if op == "gate_up" else out * p.routing_weights[row]
-                np.testing.assert_allclose(p.out[row], truth)
-        self.assertEqual(self.layouts[:2], [("values", {"mx_axis": 1}), ("scales", {"num_warps": 4})])
-
-    def test_other_formats_are_unsupported(self):
-        case = types.SimpleNamespace(weights="int4")
-        self.assertEqual(self.engine.unsupported(case, None), "weights = int4: triton_kernels has MXFP4")
-        case = types.SimpleNamespace(weights="mxfp4", beta=0)
-        self.assertEqual(self.engine.unsupported(case, None), "beta = 0: triton_kernels adds 1")
 
 
 def multiply_layer(x, w1, w2, weights, ids, w1_scale, w2_scale, up_first=False):
