@@ -59,8 +59,8 @@ def no_layer(case, engine, takes):
 AS_CHAIN_GATHER = {"tolerance": 4, "between": 0.02}
 
 
-def rows_per_block(p):
+def rows_per_block(p, weights=None):
     """BM, which the operands' sizes tell: with block = 0 the parameter does not."""
     rows, capacity = p.tokens * p.topk, p.sorted_token_ids.shape[0]
-    experts = p.weights.shape[0]  # of the rank
+    experts = (p.weights if weights is None else weights).shape[0]  # of the rank
     return capacity // rows if rows < experts else (capacity - rows) // experts + 1

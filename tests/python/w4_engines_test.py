@@ -6,6 +6,7 @@ import unittest
 
 import numpy as np
 from engine_stubs import TORCH, Routed, imported, module
+from moegate._kernels import VARIANTS
 
 
 class TritonKernels(unittest.TestCase):
@@ -73,6 +74,124 @@ class TritonKernels(unittest.TestCase):
         self.assertEqual(self.engine.unsupported(case, None), "weights = int4: triton_kernels has MXFP4")
         case = types.SimpleNamespace(weights="mxfp4", beta=0)
         self.assertEqual(self.engine.unsupported(case, None), "beta = 0: triton_kernels adds 1")
+
+
+class Torch(np.ndarray):
+    device = "cuda:0"
+
+    def contiguous(self):
+        return np.ascontiguousarray(self)
+
+    def to(self, dtype):
+        return np.array(self, dtype).view(Torch)
+
+
+class Marlin(unittest.TestCase):
+    """Orders that differ from vLLM's, so that a part that was not reordered shows: words of weights stand backwards, as do
+    columns of scales; biases are negative."""
+
+    CODES = TritonKernels.CODES
+    UTILS = "vllm.model_executor.layers.quantization.utils"
+
+    def multiply(self, input, output, b_qweight, b_bias, b_scales, a_scales, global_scale, b_qzeros, g_idx, perm, workspace,
+                 sorted_token_ids, expert_ids, num_tokens_past_padded, topk_weights, moe_block_size, top_k,
+                 mul_topk_weights, b_q_type, size_m, size_n, size_k, is_k_full, use_atomic_add, use_fp32_reduce,
+                 is_zp_float, thread_k=-1):
+        self.assertEqual((input.shape, output.shape), ((size_m, size_k), (size_m * top_k, size_n)))
+        self.assertEqual((use_atomic_add, use_fp32_reduce, workspace), (False, True, "locks"))
+        self.shapes.append((size_n, size_k))
+        for place in range(int(num_tokens_past_padded[0])):
+            row, expert = sorted_token_ids[place], expert_ids[place // moe_block_size]
+            if row >= len(output):
+                continue
+            words = b_qweight[expert].view(np.uint32)[:, ::-1]
+            codes = np.stack([words >> 4 * i & 15 for i in range(8)], 1).reshape(size_k, size_n)
+            values = self.CODES[codes] if b_q_type == "e2m1" else codes.astype(float) - 8
+            scales = np.repeat(b_scales[expert][:, ::-1], size_k // b_scales.shape[1], 0)
+            output[row] = input[row // top_k] @ (values * scales) - (0 if b_bias is None else b_bias[expert])
+            if mul_topk_weights:
+                output[row] *= topk_weights[row]
+        return output
+
+    def engine(self, multiply=None, version="0.19"):
+        self.shapes = []
+
+        def swiglu(out, h, alpha, limit):
+            out[:] = h[:, ::2] * alpha + np.minimum(h[:, 1::2], limit)
+
+        def repack(b_q_weight, perm, size_k, size_n, num_bits, is_a_8bit=False):
+            self.assertEqual((b_q_weight.shape, num_bits), ((size_k // 8, size_n), 4))
+            return b_q_weight[:, ::-1]
+
+        def reorder(s, size_k, size_n, group_size, is_a_8bit=False):
+            self.assertEqual(s.shape, (size_k // group_size, size_n))
+            return s[:, ::-1]
+
+        return imported("marlin_moe", [
+            module("torch", **TORCH, int32=np.int32, bfloat16=float, float8_e8m0fnu=np.uint8, cat=np.concatenate,
+                   empty=lambda shape, dtype, device: np.full(shape, 9, dtype).view(Torch),
+                   ops=types.SimpleNamespace(_C=types.SimpleNamespace(swigluoai_and_mul=swiglu))),
+            module("torch.nn.functional", pad=lambda array, by: np.pad(
+                array, [(0, 0)] * (array.ndim - len(by) // 2) + list(zip(by[-2::-2], by[::-2]))).view(Torch)),
+            module("vllm._custom_ops", gptq_marlin_repack=repack, moe_wna16_marlin_gemm=multiply or self.multiply),
+            module(f"{self.UTILS}.marlin_utils", marlin_permute_scales=reorder, marlin_permute_bias=lambda s: -s,
+                   marlin_make_workspace_new=lambda device, max_blocks_per_sm: "locks"),
+            module(f"{self.UTILS}.marlin_utils_fp4",
+                   mxfp4_marlin_process_scales=lambda marlin_scales, input_dtype=None: 2.0 ** (marlin_scales - 127)),
+            module("vllm.scalar_type", scalar_types=types.SimpleNamespace(float4_e2m1f="e2m1", uint4b8="u4b8"))],
+                        "vllm", version)
+
+    def expect_right(self, engine, op, weights, n, k, group=32, biased=True):
+        random = np.random.default_rng(6)
+        routed = Routed(random, tokens=5, topk=2, experts=4, block=8)
+        codes = random.integers(0, 256, (4, n, k // 2), np.uint8)
+        scales = (random.integers(120, 130, (4, n, k // group), np.uint8) if weights == "mxfp4"
+                  else random.uniform(size=(4, n, k // group)))
+        bias = random.normal(size=(4, n))
+        p = types.SimpleNamespace(
+            tokens=5, topk=2, experts=4, alpha=1.5, limit=0, weights=weights, group=group, codes=codes.view(Torch),
+            scales=scales.view(Torch), bias=bias.view(Torch) if biased else 0,
+            x=random.normal(size=(5 if op == "gate_up" else 10, k)).view(Torch), sorted_token_ids=routed.sorted,
+            expert_ids=routed.blocks, num_tokens_post_padded=np.array([routed.padded]),
+            out=np.zeros((10, n // 2 if op == "gate_up" else n)).view(Torch))
+        if op == "down":
+            p.routing_weights = random.uniform(size=10)
+        engine.prepare(p)
+        getattr(engine, op)(p)
+        values = np.stack([codes % 16, codes // 16], -1).reshape(4, n, k)
+        values = self.CODES[values] if weights == "mxfp4" else values.astype(float) - 8
+        values = values * np.repeat(2.0 ** (scales - 127.0) if weights == "mxfp4" else scales, group, 2)
+        for row, e in enumerate(routed.expert):
+            out = values[e] @ p.x[row // 2 if op == "gate_up" else row] + (bias[e] if biased else 0)
+            truth = out[::2] * 1.5 + out[1::2] if op == "gate_up" else out * p.routing_weights[row]
+            np.testing.assert_allclose(p.out[row], truth, err_msg=f"{op} {weights} row {row}")
+
+    def test_both_products_get_their_operands(self):
+        engine = self.engine()
+        for op in ("gate_up", "down"):
+            self.expect_right(engine, op, "mxfp4", 320, 288)
+            self.expect_right(engine, op, "mxfp4", 512, 256)
+            self.expect_right(engine, op, "int4", 192, 128, group=64, biased=False)
+        self.assertEqual(self.shapes, [(512, 512), (512, 256), (192, 128), (512, 384), (512, 256), (192, 128)])
+
+    def test_blocks_are_marlins(self):
+        engine = self.engine()
+
+        def why(block, tokens, **more):
+            return engine.unsupported(types.SimpleNamespace(block=block, tokens=tokens, topk=4, experts=32, **more), None)
+
+        self.assertEqual([why(block, 64) for block in (0, 8, 48, 64)], [None] * 4)
+        self.assertEqual(why(0, 2048), "block = 128: Marlin has 8 to 64; give block = 64, as vLLM")
+        self.assertIn("block = 256: Marlin has 8 to 64; give block = 8,", why(256, 57))
+        self.assertIn("give block = 16,", why(128, 58))  # 7.25 rows per expert are 0.906 of 8
+        self.assertEqual(why(8, 1, beta=0), "beta = 0: vLLM's swigluoai_and_mul adds 1")
+
+    def test_what_is_missing_or_other_is_unsupported(self):
+        case = types.SimpleNamespace(block=8, tokens=8, topk=4, experts=32)
+        self.assertEqual(self.engine(lambda a, b: None).unsupported(case, None),
+                         "vllm 0.19: moe_wna16_marlin_gemm has no parameter 'input'")
+        self.engine(version=None)
+        self.assertEqual({one.unmet for one in VARIANTS[-2:]}, {"needs vllm, here not installed"})
 
 
 if __name__ == "__main__":
