@@ -5,8 +5,9 @@ looks up for this GPU, shape and token count; and fused_moe by fused_experts() i
     moegate run --module examples/engines/vllm_moe.py --suite deepseek-r1 \
         --device cuda --filter '^moe_(gate_up|down)/'  # fused_experts: '^fused_moe/' --axis input=bf16
 
-The rows of a block are the case's: vLLM would align to its configuration's BLOCK_SIZE_M. With few tokens vLLM skips
-the alignment; that path is in the layer alone, which ends with a copy of what vLLM allocates.
+The rows of a block are the case's; --axis block=shipped is vLLM's BLOCK_SIZE_M. With few tokens vLLM skips the
+alignment; that path is in the layer alone, which ends with a copy of what vLLM allocates. `moegate tune --check` compares
+a configuration with those that differ from it in one value, so that others may be faster still.
 """
 
 import os
@@ -30,6 +31,8 @@ CONFIG = ask(
     [(MODULE, "try_get_optimal_moe_config")],
     ["w1_shape", "w2_shape", "top_k", "dtype", "M", "block_shape"],
 )
+FILE = ask("vllm", [(MODULE, "get_moe_configs")], ["E", "N", "dtype", "block_n", "block_k"])
+NAME = ask("vllm", [(MODULE, "get_config_file_name")], ["E", "N", "dtype", "block_shape"])
 LAYER = ask(
     "vllm",
     [(MODULE, "fused_experts")],
@@ -47,24 +50,59 @@ if not KERNEL.why:
     import triton.language as tl
 
 
+WHY = next((one.why for one in (KERNEL, CONFIG, FILE, NAME) if one.why), "")
+# Of vLLM's benchmark_moe.py, without values that a scale per 128 rules out.
+KNOBS = {
+    "BLOCK_SIZE_M": [16, 32, 64],
+    "BLOCK_SIZE_N": [64, 128],
+    "GROUP_SIZE_M": [1, 32],
+    "num_warps": [4, 8],
+    "num_stages": [3, 4, 5],
+}
+
+
+def shipped(case, device):
+    if WHY:
+        return moegate.Choice({"BLOCK_SIZE_M": 16})  # unsupported() says why it does not run
+    experts = case.experts // int(case.rank.split("/")[1])
+    # vLLM looks both products up by the layer: w1 [E, 2 I, H] and w2 [E, H, I].
+    config = CONFIG(
+        w1_shape=(experts, 2 * case.inter, case.hidden),
+        w2_shape=(experts, case.hidden, case.inter),
+        top_k=case.topk,
+        dtype="fp8_w8a8",
+        M=case.tokens,
+        block_shape=[128, 128],
+    )
+    of = {"E": experts, "N": case.inter, "dtype": "fp8_w8a8"}
+    entries = FILE(**of, block_n=128, block_k=128)
+    if not entries:
+        return moegate.Choice(config)
+    entry = min(entries, key=lambda tokens: abs(tokens - case.tokens))
+    return moegate.Choice(config, "file", file=NAME(**of, block_shape=[128, 128]), entry=entry)
+
+
+def neighbours(case, device):
+    config = shipped(case, device).config
+    for name, values in KNOBS.items():
+        if name != "BLOCK_SIZE_M" or case.block == "shipped":
+            yield from ({**config, name: value} for value in values)
+
+
 def unsupported(case, device):
     if case.dtype != "fp8":
         return f"dtype = {case.dtype}: this adapter knows fp8 with scale factors per 128 only"
-    return KERNEL.why or CONFIG.why or None
+    return WHY or None
+
+
+def variant(op):
+    return moegate.variant(
+        op, "vllm_triton", unsupported=unsupported, knobs=neighbours, choose=shipped, requires={"vllm": ""}
+    )
 
 
 def launch(p, gate_up):
-    experts, n, k = p.weights.shape
-    # vLLM looks both products up by the layer: w1 [E, 2 I, H] and w2 [E, H, I].
-    hidden, width = (k, n // 2) if gate_up else (n, k)
-    config = CONFIG(
-        w1_shape=(experts, 2 * width, hidden),
-        w2_shape=(experts, hidden, width),
-        top_k=p.topk,
-        dtype="fp8_w8a8",
-        M=p.tokens,
-        block_shape=[128, 128],
-    )
+    n = p.weights.shape[1]
     weights = None if gate_up or not p.weighted else p.routing_weights.reshape(p.tokens, p.topk)
     KERNEL(
         A=p.x,
@@ -79,7 +117,7 @@ def launch(p, gate_up):
         num_tokens_post_padded=p.num_tokens_post_padded,
         mul_routed_weight=weights is not None,
         top_k=p.topk if gate_up else 1,
-        config={**config, "BLOCK_SIZE_M": rows_per_block(p)},
+        config={**p.config, "BLOCK_SIZE_M": rows_per_block(p)},
         compute_type=tl.bfloat16,
         use_fp8_w8a8=True,
         use_int8_w8a8=False,
@@ -90,13 +128,13 @@ def launch(p, gate_up):
     )
 
 
-@moegate.variant("moe_gate_up", "vllm_triton", unsupported=unsupported, requires={"vllm": ""})
+@variant("moe_gate_up")
 def gate_up(p):
     """vLLM's fused_moe_kernel, with the configuration that vLLM looks up"""
     launch(p, gate_up=True)
 
 
-@moegate.variant("moe_down", "vllm_triton", unsupported=unsupported, requires={"vllm": ""})
+@variant("moe_down")
 def down(p):
     """vLLM's fused_moe_kernel, with the configuration that vLLM looks up"""
     launch(p, gate_up=False)

@@ -17,6 +17,7 @@ def multiply(A, B, C, A_scale, B_scale, topk_weights, sorted_token_ids, expert_i
              mul_routed_weight, top_k, config, compute_type, use_fp8_w8a8, use_int8_w8a8, use_int8_w8a16,
              use_int4_w4a16, per_channel_quant, block_shape=None, B_bias=None):
     """What vLLM's kernel computes, block by block, with its own view of the operands."""
+    multiply.config = config
     rows = A.shape[0] * top_k
     out = C.reshape(rows, -1)
     for row in range(int(num_tokens_post_padded[0])):
@@ -42,9 +43,20 @@ def also_taking(name):
     return kernel
 
 
+FILE = {1: {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 64, "GROUP_SIZE_M": 1, "num_warps": 4, "num_stages": 3},
+        8: {"BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 128, "GROUP_SIZE_M": 16, "num_warps": 4, "num_stages": 5}}
+
+
 def look_up(w1_shape, w2_shape, top_k, dtype, M, block_shape=None):
     look_up.asked = (w1_shape, w2_shape, top_k, dtype, M)
-    return {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 128, "GROUP_SIZE_M": 32}
+    return FILE[8 if M > 4 else 1]
+
+
+LOOKUP = {
+    "try_get_optimal_moe_config": look_up,
+    "get_moe_configs": lambda E, N, dtype, block_n=None, block_k=None: FILE if (E, N, block_n) == (4, 128, 128) else None,
+    "get_config_file_name": lambda E, N, dtype, block_shape=None: f"{E=},{N=},{dtype=},{block_shape=}.json",
+}
 
 
 def adapter(kernel, name="invoke_fused_moe_triton_kernel", installed=True):
@@ -52,7 +64,7 @@ def adapter(kernel, name="invoke_fused_moe_triton_kernel", installed=True):
     modules = [
         module("torch"),
         module("triton.language", bfloat16="bf16"),
-        module(MODULE, **{name: kernel, "try_get_optimal_moe_config": look_up}),
+        module(MODULE, **{name: kernel}, **LOOKUP),
     ]
     return imported("vllm_moe", modules, "vllm", "0.11" if installed else None)
 
@@ -65,7 +77,7 @@ class Vllm(unittest.TestCase):
         routed = Routed(random, self.TOKENS, self.TOPK, self.EXPERTS, self.BLOCK)
         rows, self.experts = routed.rows, routed.expert
         return types.SimpleNamespace(
-            tokens=self.TOKENS, topk=self.TOPK, experts=self.EXPERTS, weighted=weighted,
+            tokens=self.TOKENS, topk=self.TOPK, experts=self.EXPERTS, weighted=weighted, config={"num_warps": 8},
             x=random.normal(size=(rows_of_x, self.K)), x_scales=random.uniform(size=(rows_of_x, self.K // 128)),
             weights=random.normal(size=(self.EXPERTS, self.N, self.K)),
             weight_scales=random.uniform(size=(self.EXPERTS, self.N // 128, self.K // 128)),
@@ -87,15 +99,31 @@ class Vllm(unittest.TestCase):
         p = self.problem(self.TOKENS)
         vllm.gate_up(p)
         np.testing.assert_allclose(p.out, self.truth(p, self.TOPK, weighted=False))
-        self.assertEqual(look_up.asked, ((4, 256, 384), (4, 384, 128), 2, "fp8_w8a8", 5))
+        self.assertEqual(multiply.config, {"num_warps": 8, "BLOCK_SIZE_M": self.BLOCK})
         p = self.problem(self.TOKENS * self.TOPK)
         vllm.down(p)
         np.testing.assert_allclose(p.out, self.truth(p, 1, weighted=True))
-        self.assertEqual(look_up.asked, ((4, 768, 256), (4, 256, 384), 2, "fp8_w8a8", 5))
         p = self.problem(self.TOKENS * self.TOPK, weighted=0)
         del p.routing_weights
         vllm.down(p)
         np.testing.assert_allclose(p.out, self.truth(p, 1, weighted=False))
+
+    def test_a_choice_is_what_vllm_looks_up(self):
+        vllm = adapter(multiply)
+        case = types.SimpleNamespace(tokens=5, topk=2, experts=8, rank="1/2", hidden=384, inter=128, block="shipped")
+        choice = vllm.shipped(case, None)
+        self.assertEqual(look_up.asked, ((4, 256, 384), (4, 384, 128), 2, "fp8_w8a8", 5))
+        self.assertEqual((choice.config, choice.source, choice.entry), (FILE[8], "file", 8))
+        self.assertEqual(choice.file, "E=4,N=128,dtype='fp8_w8a8',block_shape=[128, 128].json")
+        others = [set(one.items()) - set(FILE[8].items()) for one in vllm.neighbours(case, None)]
+        self.assertEqual({len(one) for one in others}, {0, 1})
+        self.assertIn({("BLOCK_SIZE_M", 64)}, others)
+        case.block = 16
+        self.assertNotIn({("BLOCK_SIZE_M", 64)}, [set(one.items()) - set(FILE[8].items())
+                                                  for one in vllm.neighbours(case, None)])
+        case.inter = 256
+        self.assertEqual(vllm.shipped(case, None).source, "default")
+        self.assertEqual(adapter(lambda A, B: None).shipped(case, None).config, {"BLOCK_SIZE_M": 16})
 
     def test_the_older_kernel_has_zero_points(self):
         vllm = adapter(also_taking("B_zp"), "invoke_fused_moe_kernel")
@@ -238,8 +266,7 @@ class Layers(unittest.TestCase):
 
         return imported("vllm_moe", [
             module("torch"), module("triton.language", bfloat16="bf16"),
-            module(MODULE, invoke_fused_moe_triton_kernel=multiply, try_get_optimal_moe_config=look_up,
-                   fused_experts=layer),
+            module(MODULE, invoke_fused_moe_triton_kernel=multiply, fused_experts=layer, **LOOKUP),
             module("vllm.model_executor.layers.fused_moe.config",
                    fp8_w8a8_moe_quant_config=lambda w1_scale, w2_scale, block_shape: (w1_scale, w2_scale, block_shape)),
             module("vllm.config", VllmConfig=lambda: "settings", set_current_vllm_config=set_current_vllm_config)], "vllm")
