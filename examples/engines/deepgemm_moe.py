@@ -34,16 +34,16 @@ if not (MULTIPLY.why and MASKED.why):
 
 
 def unsupported(case, device):
-    if case.dtype != "fp8":
-        return f"dtype = {case.dtype}: this adapter knows fp8 with scale factors per 128 only"
+    if case.dtype != "fp8" or case.scaling != "block":
+        return f"dtype = {case.dtype}, scaling = {case.scaling}: this adapter knows fp8 scaled in blocks only"
     if ALIGN.why and case.block != 128:
         return f"block = {case.block}: {ALIGN.why}, so that its alignment is 128"
     return MULTIPLY.why or None
 
 
 def masked_unsupported(case, device):
-    if case.dtype != "fp8":
-        return f"dtype = {case.dtype}: this adapter knows fp8 with scale factors per 128 only"
+    if case.dtype != "fp8" or case.scaling != "block":
+        return f"dtype = {case.dtype}, scaling = {case.scaling}: this adapter knows fp8 scaled in blocks only"
     return MASKED.why or None
 
 

@@ -90,8 +90,8 @@ def neighbours(case, device):
 
 
 def unsupported(case, device):
-    if case.dtype != "fp8":
-        return f"dtype = {case.dtype}: this adapter knows fp8 with scale factors per 128 only"
+    if case.dtype != "fp8" or case.scaling != "block":
+        return f"dtype = {case.dtype}, scaling = {case.scaling}: this adapter knows fp8 scaled in blocks only"
     return WHY or None
 
 

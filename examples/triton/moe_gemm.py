@@ -108,8 +108,8 @@ def launch(p, share, routing_weights):
 
 
 def unsupported(case, device):
-    if case.dtype != "fp8":
-        return f"dtype = {case.dtype}: multiplies fp8 with scale factors per 128 only"
+    if case.dtype != "fp8" or case.scaling != "block":
+        return f"dtype = {case.dtype}, scaling = {case.scaling}: multiplies fp8 scaled in blocks only"
     block = case.block or (16 if case.tokens <= 64 else 64)  # 0: the operator's default for fp8
     if block not in LAUNCHES:
         return f"block = {block}: has tiles of {', '.join(map(str, LAUNCHES))} rows only"

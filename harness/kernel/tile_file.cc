@@ -124,7 +124,11 @@ TileShape tile_shape(const Case& c) {
   const auto get = [&](const char* name) {
     return static_cast<int>(even.get_int(name, 1, std::numeric_limits<int>::max()));
   };
-  return {get("experts"), get("topk"), get("hidden"), get("inter"), c.get("dtype")};
+  // Of fp8 scaled otherwise other kernels are fastest.
+  const auto scaling = c.params.find("scaling");
+  const bool usual = scaling == c.params.end() || scaling->second == "block";
+  return {get("experts"), get("topk"), get("hidden"), get("inter"),
+          c.get("dtype") + (usual ? "" : "-" + scaling->second)};
 }
 
 std::vector<TunedTile> parse_tiles(const std::string& path, const std::string& text) {

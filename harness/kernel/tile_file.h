@@ -41,7 +41,7 @@ TileConfig config_of_variant(const std::string& variant, int block);
 /// What a file holds configurations for: all that shapes the grouped GEMMs, except the tokens.
 struct TileShape {
   int experts, topk, hidden, inter;  // inter: of one rank
-  std::string dtype;
+  std::string dtype;                 // fp8-channel, fp8-tensor: scaled so
 
   std::string name() const;  // "E=256,topk=8,H=7168,N=256,dtype=fp8"
 };

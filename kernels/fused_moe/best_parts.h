@@ -16,8 +16,8 @@ using ChooseTile = moe_gemm::tiles::TileChoice (*)(const moe_gemm::MoeGemmShape&
 void launch_up_to_activation(FusedMoe& problem, const Buffers& buffers, ChooseTile choose,
                              const Launch& where);
 
-/// The whole layer: the above, down as `choose` says, and sum_vectorised. Five launches, each set up
-/// while the one before runs, if its kernel can (dependent_launch.cuh).
+/// The whole layer: the above, down as `choose` says, and sum_vectorised. Five launches, each set
+/// up while the one before runs, if its kernel can (dependent_launch.cuh).
 void launch_best_parts(FusedMoe& problem, ChooseTile choose, const Launch& where);
 
 }  // namespace moegate::fused_moe

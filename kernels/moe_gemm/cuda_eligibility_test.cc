@@ -34,6 +34,26 @@ TEST(SwapAbEligibility, NamesWhatDoesNotFit) {
   EXPECT_NE(refusal<MoeDown>("swap_ab", bf16, 260, 264).find("multiple of 8"), std::string::npos);
 }
 
+TEST(ScalingEligibility, OfChannelsAndTensorsIsInThreeForms) {
+#ifndef MOEGATE_HAS_CUDA
+  GTEST_SKIP() << "built without CUDA";
+#endif
+  for (const char* scaling : {"channel", "tensor"}) {
+    const Params few = {{"tokens", "4"}, {"scaling", scaling}};
+    const Params many = {{"tokens", "400"}, {"block", "128"}, {"scaling", scaling}};
+    for (const char* variant : {"gather", "swap_ab", "swap_ab_split_k"})
+      EXPECT_EQ(refusal<MoeDown>(variant, few, 528, 264), "") << variant;
+    EXPECT_EQ(refusal<MoeGateUp>("prefill", many, 144, 264), "");
+    for (const char* variant : {"wide_tiles", "resident_rows", "scalar_b_scale", "tma_down",
+                                "prefill_sorted", "prefill_contiguous"}) {
+      EXPECT_NE(refusal<MoeDown>(variant, many, 256, 264).find("of blocks only"), std::string::npos)
+          << variant;
+    }
+    for (const char* variant : {"sorted_rows", "split_k2", "gather_split_k1"})
+      EXPECT_NE(refusal<MoeGateUp>(variant, many, 256, 264), "") << variant;
+  }
+}
+
 TEST(WideTilesEligibility, NamesWhatDoesNotFit) {
 #ifndef MOEGATE_HAS_CUDA
   GTEST_SKIP() << "built without CUDA";

@@ -9,6 +9,9 @@
 namespace moegate::moe_gemm {
 namespace {
 
+const std::vector<Params> kFormats = {
+    {}, {{"dtype", "bf16"}}, {{"scaling", "channel"}}, {{"scaling", "tensor"}}};
+
 class CudaMoeGemm : public check::CudaVariants {
  protected:
   void expect_both_right(const Params& params, int k, int n) {
@@ -54,9 +57,9 @@ TEST_F(CudaMoeGemm, VariantsAgreeOnManyExpertsInGroupsOfTiles) {
 // rows that stay and turns of warpgroups go around many times.
 TEST_F(CudaMoeGemm, PersistentBlocksAgreeOverManyRounds) {
   for (const char* block : {"16", "32", "64", "128"}) {
-    for (const char* dtype : {"fp8", "bf16"}) {
-      const Params params = {
-          {"tokens", "300"}, {"experts", "96"}, {"topk", "8"}, {"block", block}, {"dtype", dtype}};
+    for (const Params& format : kFormats) {
+      Params params = format;
+      params.insert({{"tokens", "300"}, {"experts", "96"}, {"topk", "8"}, {"block", block}});
       for (const Case& c :
            {product_case<MoeGateUp>(params, 256, 6152), product_case<MoeDown>(params, 256, 6152)}) {
         Bench bench(*device_, c);
@@ -99,6 +102,22 @@ TEST_F(CudaMoeGemm, VariantsAgreeInBf16) {
   }
 }
 
+// K: a piece, a slice of 128, one and a half, more slices than stages and a rest. N: below a tile,
+// gates that end within eight columns, tiles that end within one. Rows: one block, several.
+TEST_F(CudaMoeGemm, VariantsAgreeInScalesOfChannelsAndTensors) {
+  for (const char* scaling : {"channel", "tensor"}) {
+    for (const char* block : {"16", "32", "64", "128"}) {
+      for (const char* tokens : {"7", "300"}) {
+        for (const int k : {16, 128, 192, 1104}) {
+          for (const int n : {40, 136, 584}) {
+            expect_both_right({{"tokens", tokens}, {"block", block}, {"scaling", scaling}}, k, n);
+          }
+        }
+      }
+    }
+  }
+}
+
 #ifdef MOEGATE_HAS_CUDA
 
 /// Every cut of swap_ab, whichever its rule prefers, twice: the order of sums is fixed.
@@ -129,9 +148,10 @@ class CudaSwapAb : public CudaMoeGemm {
 // As many slices of K as splits, one more, uneven shares, both orders of tiles; bf16 has twice as
 // many.
 TEST_F(CudaSwapAb, EveryCutAgreesWithTheTruth) {
-  for (const char* dtype : {"fp8", "bf16"}) {
+  for (const Params& format : kFormats) {
     for (const char* block : {"16", "32", "64", "128"}) {
-      const Params params = {{"tokens", "7"}, {"block", block}, {"dtype", dtype}};
+      Params params = format;
+      params.insert({{"tokens", "7"}, {"block", block}});
       for (const int k : {128, 256, 384, 1024, 1152, 2176}) {
         for (const int n : {48, 136, 320}) {
           expect_every_cut_right<MoeGateUp>(params, k, n);
@@ -164,9 +184,13 @@ TEST_F(CudaSwapAb, EveryCutAgreesOverManyRounds) {
       const Params params = {{"tokens", "300"}, {"experts", "96"}, {"topk", "8"}, {"block", block}};
       expect_every_cut_right<MoeGateUp>(params, k, 1800);
       expect_every_cut_right<MoeDown>(params, k, 1800);
-      Params bf16 = params;
+      Params bf16 = params, channel = params, tensor = params;
       bf16["dtype"] = "bf16";
+      channel["scaling"] = "channel";
+      tensor["scaling"] = "tensor";
       expect_every_cut_right<MoeDown>(bf16, k + 8, 1800);
+      expect_every_cut_right<MoeDown>(channel, k + 16, 1800);
+      expect_every_cut_right<MoeGateUp>(tensor, k, 1800);
     }
   }
 }

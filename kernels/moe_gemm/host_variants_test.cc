@@ -14,7 +14,7 @@ namespace moegate::moe_gemm {
 namespace {
 
 // Ragged tiles of N, one group of K (nothing for a second chunk) and three, blocks that hold more
-// rows than a panel, blocks of one row, K that ends within a group.
+// rows than a panel, blocks of one row, K that ends within a group, also where factors follow sums.
 const std::vector<Params> kCases = {
     {},
     {{"hidden", "128"}, {"inter", "128"}, {"tokens", "1"}},
@@ -22,7 +22,9 @@ const std::vector<Params> kCases = {
     {{"tokens", "70"}, {"routing", "hot:3:1"}, {"block", "64"}},
     {{"tokens", "33"}, {"routing", "zipf:1.2"}, {"block", "5"}},
     {{"hidden", "70"}, {"inter", "38"}, {"dtype", "bf16"}},
-    {{"hidden", "300"}, {"inter", "141"}, {"dtype", "bf16"}, {"routing", "hot:3:1"}}};
+    {{"hidden", "300"}, {"inter", "141"}, {"dtype", "bf16"}, {"routing", "hot:3:1"}},
+    {{"hidden", "208"}, {"inter", "80"}, {"scaling", "channel"}, {"tokens", "33"}},
+    {{"hidden", "16"}, {"inter", "400"}, {"scaling", "tensor"}, {"routing", "zipf:1.2"}}};
 
 /// N of the operator is 190 where it may be ragged without K being so.
 template <class P>

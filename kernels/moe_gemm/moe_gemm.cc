@@ -11,6 +11,7 @@ namespace moegate::moe_gemm {
 namespace {
 
 const std::vector<std::string> kDtypes = {"fp8", "bf16"};
+const std::vector<std::string> kScalings = {"block", "channel", "tensor"};  // as ScaledBy
 
 // Streams of the counter-based generator, one per tensor.
 enum Stream : uint64_t {
@@ -32,7 +33,10 @@ std::vector<Param> params(std::vector<Param> more = {}) {
        "BM, rows that an expert's are padded to; 0: by T, as vLLM's defaults; tuned: as the "
        "shape's tile configuration (suites/tiles); shipped: as a variant of "
        "--module chooses"},
-      {"dtype", "fp8", "of x and weights: fp8 (with scale factors per 128) or bf16"},
+      {"dtype", "fp8", "of x and weights: fp8 (with scale factors) or bf16"},
+      {"scaling", "block",
+       "scale factors of fp8 per 128 (block), per row of x and column (channel), or one of x and "
+       "one per expert, in gate_up of gates and of ups (tensor)"},
       {"routing", "uniform", kRoutingHelp},
       rank_param()};
   all.insert(all.end(), more.begin(), more.end());
@@ -45,7 +49,7 @@ void resolve(Case& c, const DeviceFacts& device) {
 }
 
 const Op<MoeGateUp> gate_up({
-    .help = "grouped GEMM x * W1 per routed row, fp8 block-scaled or bf16 (Triton fused MoE)",
+    .help = "grouped GEMM x * W1 per routed row, fp8 or bf16 (Triton fused MoE)",
     .params = params(),
     .yardstick = "gather",
     .before = {.cuda = {{"gather"}}},
@@ -59,6 +63,36 @@ const Op<MoeDown> down({
     .before = {.cuda = {{"gather"}}},
     .resolve = resolve<MoeDown>,
 });
+
+/// Whether one factor of all rows of x is known before them.
+bool one_of_all(const MoeGemmShape& s) {
+  return s.scaled_by == ScaledBy::tensor;
+}
+Role x_scales_role(const MoeGemmShape& s) {
+  return one_of_all(s) ? Role::weight : Role::activation;
+}
+std::vector<int64_t> x_scales_shape(const MoeGemmShape& s) {
+  if (one_of_all(s)) return {1};
+  return {s.source_rows(), s.x_factors()};
+}
+std::vector<int64_t> weight_scales_shape(const MoeGemmShape& s) {
+  if (s.scaled_once()) return {s.experts, s.weight_factors()};
+  return {s.experts, s.n_groups(), s.k_groups()};
+}
+
+void require_fitting_scales(const MoeGemmShape& s, const Case& c) {
+  constexpr int kCopied = 16;  // bytes, by every kernel
+  if (!s.scaled() && s.scaled_by != ScaledBy::block) {
+    usage_error("{}: scaling = {} is for dtype = fp8; leave it out", c.where(), c.get("scaling"));
+  }
+  if (s.scaled_once() && s.k % kCopied != 0) {
+    usage_error("{}: K = {} is not a multiple of {}", c.where(), s.k, kCopied);
+  }
+  if (s.scaled() && !s.scaled_once() && s.k % kMoeGroup != 0) {
+    usage_error("{}: K = {} is not a multiple of {}, the group of fp8 scale factors", c.where(),
+                s.k, kMoeGroup);
+  }
+}
 
 MoeGemmShape shape_for(const Case& c, bool down) {
   MoeGemmShape s{};
@@ -75,10 +109,8 @@ MoeGemmShape shape_for(const Case& c, bool down) {
   s.unweighted = down && c.get_int("weighted", 0, 1) == 0;
   s.block = static_cast<int>(c.get_int("block", 0, 256));
   if (s.block == 0) s.block = default_block(s.dtype, s.tokens);
-  if (s.scaled() && s.k % kMoeGroup != 0) {
-    usage_error("{}: K = {} is not a multiple of {}, the group of fp8 scale factors", c.where(),
-                s.k, kMoeGroup);
-  }
+  s.scaled_by = static_cast<ScaledBy>(c.get_choice("scaling", kScalings));
+  require_fitting_scales(s, c);
   return s;
 }
 
@@ -121,12 +153,12 @@ MoeGemm::MoeGemm(Device& device, const Case& c, const MoeGemmShape& s, double mo
       seed_(seed_of(c)),
       most_products_(most_products),
       x_(make_tensor("x", Role::activation, s.dtype, {s.source_rows(), s.k})),
-      x_scales_(s.scaled() ? &make_tensor("x_scales", Role::activation, DType::f32,
-                                          {s.source_rows(), s.k_groups()})
-                           : nullptr),
+      x_scales_(s.scaled()
+                    ? &make_tensor("x_scales", x_scales_role(s), DType::f32, x_scales_shape(s))
+                    : nullptr),
       weights_(make_tensor("weights", Role::weight, s.dtype, {s.experts, s.n, s.k})),
       weight_scales_(s.scaled() ? &make_tensor("weight_scales", Role::weight, DType::f32,
-                                               {s.experts, s.n_groups(), s.k_groups()})
+                                               weight_scales_shape(s))
                                 : nullptr),
       routing_weights_(s.down && !s.unweighted ? &make_tensor("routing_weights", Role::activation,
                                                               DType::f32, {s.rows()})
@@ -150,7 +182,7 @@ MoeGemm::MoeGemm(Device& device, const Case& c, const MoeGemmShape& s, double mo
 }
 
 bool MoeGemm::find_truth() {
-  if (truth_.empty()) truth_ = truth(ScaleOrder::right, sample_);
+  if (truth_.empty()) truth_ = truth(Slip::none, sample_);
   return true;
 }
 
@@ -169,14 +201,16 @@ void MoeGemm::fill_operands() {
   if (shape.scaled()) {
     constexpr float kCodeSize = 129.3f;  // of RandomFill::Kind::e4m3_normal
     x_.fill_random({RandomFill::Kind::e4m3_normal, seed_, kXStream, shape.dtype});
-    uniform(*x_scales_, kXScaleStream, 0.75f / kCodeSize, 1.25f / kCodeSize);
+    // Of channels and tensors by a factor of 4, so that another expert's or row's show.
+    const float low = shape.scaled_once() ? 0.4f : 0.75f, high = 2 - low;
+    uniform(*x_scales_, kXScaleStream, low / kCodeSize, high / kCodeSize);
     weights_.fill_random({.kind = RandomFill::Kind::e4m3_normal,
                           .seed = seed_,
                           .stream = kWeightStream,
                           .dtype = shape.dtype,
                           .first = first_of_rank(weights_) / 2});  // two codes per unit
-    uniform(*weight_scales_, kWeightScaleStream, 0.75f * weight_size / kCodeSize,
-            1.25f * weight_size / kCodeSize);
+    uniform(*weight_scales_, kWeightScaleStream, low * weight_size / kCodeSize,
+            high * weight_size / kCodeSize);
   } else {
     const float edge = std::sqrt(3.0f);  // of a uniform distribution of variance 1
     uniform(x_, kXStream, -edge, edge);
@@ -194,7 +228,7 @@ MoeGemmArgs MoeGemm::args(RowOrder x, RowOrder out) {
     throw Error(Exit::internal, "there is no sorted output; prepare() has to make it");
   }
   out_order_ = out;
-  const Tensor* x_scales = reordered ? in(x).x_scales : x_scales_;
+  const Tensor* x_scales = reordered && in(x).x_scales ? in(x).x_scales : x_scales_;
   return {.x = reordered ? in(x).x->data() : x_.data(),
           .x_scales = x_scales ? x_scales->data<float>() : nullptr,
           .weights = weights_.data(),
@@ -218,7 +252,8 @@ void MoeGemm::sort_output() {
 void MoeGemm::reorder_activations(RowOrder order) {
   if (in(order).x) return;
   in(order).x = make_reordered(x_, order);
-  if (x_scales_) in(order).x_scales = make_reordered(*x_scales_, order);
+  if (x_scales_ && x_scales_->role() == Role::activation)
+    in(order).x_scales = make_reordered(*x_scales_, order);
   copy_reordered(order);
 }
 
@@ -310,7 +345,7 @@ Cost MoeGemm::cost() const {
   const double experts = skew_of(experts_, shape.experts).active_experts;
   const double expert_bytes =
       static_cast<double>(shape.expert_elements()) * static_cast<double>(size_of(shape.dtype)) +
-      (shape.scaled() ? 4.0 * shape.n_groups() * shape.k_groups() : 0);
+      (shape.scaled() ? 4.0 * static_cast<double>(shape.weight_factors()) : 0);
   const double padded = aligned_.padded_rows;
   const auto rows = static_cast<double>(rows_.size());
   double sources = 0;
@@ -320,7 +355,7 @@ Cost MoeGemm::cost() const {
   Cost cost;
   cost.flops = 2.0 * rows * shape.n * shape.k;
   cost.read_bytes = experts * expert_bytes + sources * shape.row_bytes() +
-                    (x_scales_ ? 4 * sources * shape.k_groups() : 0) +
+                    (x_scales_ ? 4 * (one_of_all(shape) ? 1 : sources * shape.x_factors()) : 0) +
                     (routing_weights_ ? 4 * rows : 0) + 4 * (padded + padded / shape.block);
   cost.write_bytes = 2.0 * rows * shape.n;
   return cost;

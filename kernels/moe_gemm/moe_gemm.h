@@ -9,11 +9,17 @@
 // - gate_up (K = hidden, N = 2*inter): x(r) = r / topk, without w
 // - down (K = inter, N = hidden): x(r) = r, times the routing weight w[r] unless weighted = 0
 //
-// g counts groups of 128 along K; bf16 has no scale factors. Rounded once, to bf16. Every variant
-// starts from the outputs of moe_align for blocks of BM rows (aligned_rows.h), which are operands
-// here; rows of padding (sorted id R) have no row in x and none in out. Every block has an expert.
-// With `rank` E is how many experts the rank has, and only their rows are sorted: a row of another
-// rank's expert is not read, and its row of out is undefined.
+// g counts groups of 128 along K; bf16 has no scale factors. With scaling = channel or tensor
+// (compressed-tensors, Mixtral) the whole sum has one factor of x and one of weights:
+//
+// - channel: s_x[x(r)], s_w[e(r), n]
+// - tensor: one s_x, known beforehand; s_w[e(r)], in gate_up one of the gates and one of the ups
+//
+// Rounded once, to bf16. Every variant starts from the outputs of moe_align for blocks of BM rows
+// (aligned_rows.h), which are operands here; rows of padding (sorted id R) have no row in x and
+// none in out. Every block has an expert. With `rank` E is how many experts the rank has, and only
+// their rows are sorted: a row of another rank's expert is not read, and its row of out is
+// undefined.
 //
 // x and the output are in token order (x(r), r), or in sorted order: what row r reads or is at r's
 // place in sorted_token_ids, undefined rows in between, as in DeepGEMM's contiguous layout and, of
@@ -44,6 +50,9 @@ namespace tiles {
 struct TileChoice;  // tiles/tile.h
 }
 
+/// What the scale factors of e4m3 belong to.
+enum class ScaledBy : uint8_t { block, channel, tensor };
+
 struct MoeGemmShape {
   int tokens, experts, topk;  // T, E, k; E of this rank
   int k, n;                   // of the product
@@ -51,8 +60,8 @@ struct MoeGemmShape {
   bool down;
   bool unweighted = false;  // down without routing weights
   bool early = false;       // in a chain: it starts while the launches before it still run
-  uint8_t unused = 0;       // in place of padding, whose bytes nobody writes
-  DType dtype;              // of x and weights: e4m3 or bf16
+  ScaledBy scaled_by = ScaledBy::block;
+  DType dtype;  // of x and weights: e4m3 or bf16
 
   MOEGATE_HD int rows() const { return tokens * topk; }                  // R
   MOEGATE_HD int source_rows() const { return down ? rows() : tokens; }  // rows of x
@@ -62,6 +71,14 @@ struct MoeGemmShape {
   MOEGATE_HD int source(int r) const { return down ? r : r / topk; }
   MOEGATE_HD int64_t expert_elements() const { return int64_t{n} * k; }
   bool scaled() const { return dtype == DType::e4m3; }
+  /// Whether factors follow the sum over all of K.
+  bool scaled_once() const { return scaled() && scaled_by != ScaledBy::block; }
+  /// Factors of a row of x (tensor: one of all rows), of an expert's weights.
+  int x_factors() const { return scaled_by == ScaledBy::block ? k_groups() : 1; }
+  int64_t weight_factors() const {
+    if (scaled_by == ScaledBy::block) return int64_t{n_groups()} * k_groups();
+    return scaled_by == ScaledBy::channel ? n : down ? 1 : 2;
+  }
   int row_bytes() const { return k * static_cast<int>(size_of(dtype)); }  // of x and weights
   /// Slices of K, as stages hold them: kSliceBytes of each row.
   int k_slices() const { return (row_bytes() + kSliceBytes - 1) / kSliceBytes; }
@@ -86,15 +103,26 @@ enum class RowOrder { tokens, sorted, masked };
 /// row per place instead: [capacity, ...].
 struct MoeGemmArgs {
   const void* x;                    // [source_rows, K] of dtype
-  const float* x_scales;            // [source_rows, K/128]; null for bf16
+  const float* x_scales;            // [source_rows, K/128] (channel: [source_rows], tensor: [1])
   const void* weights;              // [E, N, K] of dtype
-  const float* weight_scales;       // [E, ceil(N/128), K/128]; null for bf16
+  const float* weight_scales;       // [E, ceil(N/128), K/128], or [E, weight_factors()]
   const float* routing_weights;     // [R]; null without
   const int32_t* sorted_token_ids;  // [capacity]
   const int32_t* expert_ids;        // [ceil(capacity / BM)]
   const int32_t* padded_rows;       // [1]: num_tokens_post_padded
   uint16_t* out;                    // [R, N] bf16
-  MoeGemmShape shape;
+  MoeGemmShape shape;               // bf16: null scales
+
+  /// Where scaled_once(): the factors of what row r reads, and of an expert's column.
+  MOEGATE_HD const float* x_factor(int r) const {
+    return x_scales + (shape.scaled_by == ScaledBy::channel ? shape.source(r) : 0);
+  }
+  MOEGATE_HD const float* weight_factor(int expert, int column) const {
+    if (shape.scaled_by == ScaledBy::channel) {
+      return weight_scales + int64_t{expert} * shape.n + column;
+    }
+    return weight_scales + (shape.down ? expert : 2 * expert + (column >= shape.n / 2));
+  }
 };
 static_assert(std::has_unique_object_representations_v<MoeGemmArgs>, "a row's identity");
 
@@ -119,6 +147,16 @@ struct ExpertProduct {
   std::vector<uint8_t> x, weights;             // bytes of [rows, K], [columns, K]
   std::vector<float> x_scales, weight_scales;  // [rows, K/128], [columns, K/128]
   std::vector<float> routing_weights;          // [rows]; empty: 1
+};
+
+/// Scale factors misread, as outputs spoilt on purpose have them.
+enum class Slip {
+  none,
+  transposed,   // of blocks, as [K/128, N/128]
+  of_expert_0,  // of weights, for all experts
+  gate_for_up,  // of weights per tensor
+  neighbours,   // of x per channel, the row's beside it
+  forgotten     // of weights
 };
 
 /// The expected output [rows, columns] in plain double code.
@@ -162,6 +200,8 @@ class MoeGemm : public Problem {
   std::vector<Accuracy> check_rows(const std::vector<int64_t>& rows) override;
   std::vector<TokenRows> rows_of(int64_t place) const override;
   Corruptions corruptions() override;
+  /// Puts the output of a slip in place of the right one; none where the case cannot have it.
+  void slip(Slip slip);
   Cost cost() const override;
   /// listed: tensors expert_rows [E] and rows_by_expert [R], which have no padding; sorted: also x
   /// and out in sorted order, tensors "sorted x" and so on; masked: "masked x" [E, Mmax, K] ...
@@ -175,8 +215,6 @@ class MoeGemm : public Problem {
   std::shared_ptr<const tiles::TileChoice> tile;
 
  private:
-  enum class ScaleOrder { right, transposed };
-
   Tolerance own_ceilings() const;
   void fill_operands();
   /// Activations and output in another order than the tokens'; null until a variant asks for them.
@@ -197,8 +235,12 @@ class MoeGemm : public Problem {
   }
   std::vector<uint16_t> download_rows() const;
   void upload_rows(const std::vector<uint16_t>& rows);
-  ExpertProduct product_of(int32_t expert, const MoeGemmSample& at, ScaleOrder order) const;
-  std::vector<double> truth(ScaleOrder order, const MoeGemmSample& at) const;
+  void put_block_factors(ExpertProduct& p, int32_t expert, const std::vector<int64_t>& sources,
+                         const std::vector<int32_t>& columns, Slip slip) const;
+  void put_factors(ExpertProduct& p, int32_t expert, std::vector<int64_t> sources,
+                   const std::vector<int32_t>& columns, Slip slip) const;
+  ExpertProduct product_of(int32_t expert, const MoeGemmSample& at, Slip slip) const;
+  std::vector<double> truth(Slip slip, const MoeGemmSample& at) const;
   /// Of the routed rows, -1 of other ranks' ones; empty: in token order.
   std::vector<int32_t> places(RowOrder order) const;
   /// Of the rank's rows in the output; empty where in_order().
@@ -210,7 +252,6 @@ class MoeGemm : public Problem {
   bool in_order() const { return out_order_ == RowOrder::tokens && rank_.is_whole(); }
   void swap_experts();
   void drop_row();
-  void transpose_scales();
 
   ExpertRank rank_;
   const uint64_t seed_;

@@ -9,8 +9,19 @@
 
 namespace moegate::moe_gemm {
 
+namespace {
+
+/// Each value `times` times.
+std::vector<float> repeated(const std::vector<float>& values, int64_t times) {
+  std::vector<float> all;
+  for (const float value : values) all.insert(all.end(), static_cast<size_t>(times), value);
+  return all;
+}
+
+}  // namespace
+
 /// `at`: rows of this expert.
-ExpertProduct MoeGemm::product_of(int32_t expert, const MoeGemmSample& at, ScaleOrder order) const {
+ExpertProduct MoeGemm::product_of(int32_t expert, const MoeGemmSample& at, Slip slip) const {
   std::vector<int64_t> sources, columns;
   for (const int32_t r : at.rows) sources.push_back(shape.source(r));
   for (const int32_t c : at.columns) columns.push_back(int64_t{expert} * shape.n + c);
@@ -22,24 +33,53 @@ ExpertProduct MoeGemm::product_of(int32_t expert, const MoeGemmSample& at, Scale
     p.routing_weights =
         check::rows_of<float>(device(), *routing_weights_, 1, {at.rows.begin(), at.rows.end()});
   }
-  if (!shape.scaled()) return p;
-  const int64_t k_groups = shape.k_groups(), n_groups = shape.n_groups();
-  p.x_scales = check::rows_of<float>(device(), *x_scales_, k_groups, sources);
-  const auto scales =
-      check::rows_of<float>(device(), *weight_scales_, n_groups * k_groups, {expert});
-  for (const int32_t c : at.columns) {
-    const int64_t group = c / kMoeGroup;
-    for (int64_t g = 0; g < k_groups; ++g) {
-      const int64_t i = order == ScaleOrder::right ? group * k_groups + g : g * n_groups + group;
-      p.weight_scales.push_back(scales[static_cast<size_t>(i)]);
-    }
+  if (shape.scaled_once()) {
+    put_factors(p, expert, std::move(sources), at.columns, slip);
+  } else if (shape.scaled()) {
+    put_block_factors(p, expert, sources, at.columns, slip);
   }
   return p;
 }
 
+void MoeGemm::put_block_factors(ExpertProduct& p, int32_t expert,
+                                const std::vector<int64_t>& sources,
+                                const std::vector<int32_t>& columns, Slip slip) const {
+  const int64_t k_groups = shape.k_groups(), n_groups = shape.n_groups();
+  p.x_scales = check::rows_of<float>(device(), *x_scales_, k_groups, sources);
+  const auto scales =
+      check::rows_of<float>(device(), *weight_scales_, n_groups * k_groups, {expert});
+  for (const int32_t c : columns) {
+    const int64_t group = c / kMoeGroup;
+    for (int64_t g = 0; g < k_groups; ++g) {
+      const int64_t i = slip == Slip::transposed ? g * n_groups + group : group * k_groups + g;
+      p.weight_scales.push_back(scales[static_cast<size_t>(i)]);
+    }
+  }
+}
+
+/// Of a channel or a tensor: the same for every group of K.
+void MoeGemm::put_factors(ExpertProduct& p, int32_t expert, std::vector<int64_t> sources,
+                          const std::vector<int32_t>& columns, Slip slip) const {
+  const bool by_channel = shape.scaled_by == ScaledBy::channel;
+  for (int64_t& row : sources) {
+    if (!by_channel) row = 0;
+    if (by_channel && slip == Slip::neighbours && (row ^ 1) < shape.source_rows()) row ^= 1;
+  }
+  p.x_scales = repeated(check::rows_of<float>(device(), *x_scales_, 1, sources), shape.k_groups());
+  if (slip == Slip::forgotten) return;
+  const auto of_expert = check::rows_of<float>(device(), *weight_scales_, shape.weight_factors(),
+                                               {slip == Slip::of_expert_0 ? 0 : expert});
+  std::vector<float> scales;
+  for (const int32_t c : columns) {
+    const bool of_up = !shape.down && c >= shape.n / 2 && slip != Slip::gate_for_up;
+    scales.push_back(of_expert[by_channel ? static_cast<size_t>(c) : of_up]);
+  }
+  p.weight_scales = repeated(scales, shape.k_groups());
+}
+
 /// The expected output at a sample, expert by expert: no more of the weights than one expert's is
 /// ever on the host.
-std::vector<double> MoeGemm::truth(ScaleOrder order, const MoeGemmSample& at) const {
+std::vector<double> MoeGemm::truth(Slip slip, const MoeGemmSample& at) const {
   std::map<int32_t, std::vector<size_t>> places;  // in the sample, of an expert's rows
   for (size_t i = 0; i < at.rows.size(); ++i) {
     places[experts_[static_cast<size_t>(at.rows[i])]].push_back(i);
@@ -49,7 +89,7 @@ std::vector<double> MoeGemm::truth(ScaleOrder order, const MoeGemmSample& at) co
   for (const auto& [expert, of_expert] : places) {
     MoeGemmSample mine{{}, at.columns};
     for (const size_t i : of_expert) mine.rows.push_back(at.rows[i]);
-    const auto part = expert_truth(product_of(expert, mine, order));
+    const auto part = expert_truth(product_of(expert, mine, slip));
     for (size_t i = 0; i < of_expert.size(); ++i) {
       std::copy_n(part.begin() + static_cast<std::ptrdiff_t>(i * width), width,
                   all.begin() + static_cast<std::ptrdiff_t>(of_expert[i] * width));
@@ -139,7 +179,7 @@ std::vector<Accuracy> MoeGemm::check_rows(const std::vector<int64_t>& rows) {
   const auto& expected = row_truth_.of(rows, [&] {
     MoeGemmSample at{{}, all_below(shape.n)};
     for (const int64_t i : rows) at.rows.push_back(routed(i));
-    return truth(ScaleOrder::right, at);
+    return truth(Slip::none, at);
   });
   return {check::compare_bf16_rows(device(), out(), shape.n, rows, places(), expected,
                                    own_ceilings(),
@@ -149,7 +189,8 @@ std::vector<Accuracy> MoeGemm::check_rows(const std::vector<int64_t>& rows) {
 Corruptions MoeGemm::corruptions() {
   return {.experts_swapped = Corruption([this] { swap_experts(); }),
           .token_dropped = Corruption([this] { drop_row(); }),
-          .scales_transposed = Corruption([this] { transpose_scales(); })};
+          .scales_transposed = Corruption(
+              [this] { slip(shape.scaled_once() ? Slip::of_expert_0 : Slip::transposed); })};
 }
 
 /// The first row changes places with one that another expert made.
@@ -174,10 +215,11 @@ void MoeGemm::drop_row() {
   upload_rows(out);
 }
 
-/// The output of weight scales read as [K/128, N/128] where they are [N/128, K/128].
-void MoeGemm::transpose_scales() {
-  if (!shape.scaled() || shape.k_groups() == 1 || shape.n_groups() == 1) return;
-  const auto wrong = truth(ScaleOrder::transposed, sample_);
+void MoeGemm::slip(Slip slip) {
+  if (!shape.scaled()) return;
+  if (slip == Slip::transposed && (shape.k_groups() == 1 || shape.n_groups() == 1)) return;
+  const auto wrong = truth(slip, sample_);
+  if (wrong == truth_) return;
   auto out = download_rows();
   size_t i = 0;
   for (const int64_t r : sample_.rows) {

@@ -130,6 +130,37 @@ TYPED_TEST(MoeGemmProblem, ASampleRejectsWhatTheWholeTruthRejects) {
   }
 }
 
+// Two tokens have a neighbour each; gates and ups have columns of their own.
+TYPED_TEST(MoeGemmProblem, MisreadFactorsAreRejected) {
+  for (const char* scaling : {"channel", "tensor"}) {
+    const Case c = moe_gemm_case<TypeParam>({{"tokens", "2"}, {"scaling", scaling}});
+    TypeParam problem(*this->device_, c);
+    const auto is_right = [&](Slip slip) {
+      check::launch_host_variant(problem, c, "gather");
+      problem.slip(slip);
+      return problem.check().accuracy[0].ok;
+    };
+    std::vector<Slip> slips = {Slip::of_expert_0, Slip::forgotten};
+    const bool by_channel = problem.shape.scaled_by == ScaledBy::channel;
+    if (by_channel) slips.push_back(Slip::neighbours);
+    if (!by_channel && !problem.shape.down) slips.push_back(Slip::gate_for_up);
+    EXPECT_TRUE(is_right(Slip::none)) << scaling;
+    for (const Slip slip : slips) EXPECT_FALSE(is_right(slip)) << static_cast<int>(slip);
+    problem.corruptions().scales_transposed.apply();
+    EXPECT_FALSE(problem.check().accuracy[0].ok) << scaling;
+  }
+}
+
+TYPED_TEST(MoeGemmProblem, OneExpertHasNoOthersFactors) {
+  const Case c = moe_gemm_case<TypeParam>(
+      {{"scaling", "channel"}, {"rank", "0/8"}, {"routing", "hot:1:1"}, {"topk", "1"}});
+  TypeParam problem(*this->device_, c);
+  check::launch_host_variant(problem, c, "gather");
+  const uint64_t hash = problem.check().hash;
+  problem.corruptions().scales_transposed.apply();
+  EXPECT_EQ(problem.check().hash, hash);
+}
+
 TYPED_TEST(MoeGemmProblem, ASampleFindsAnyElementThatNobodyWrote) {
   const Case c = moe_gemm_case<TypeParam>({{"hidden", "512"}, {"inter", "512"}, {"experts", "4"}});
   TypeParam problem(*this->device_, c, /*most_products=*/0);
@@ -187,10 +218,37 @@ TYPED_TEST(MoeGemmProblem, ParametersThatDoNotFitAreNamed) {
   EXPECT_EQ(message({}), "accepted");
   EXPECT_PRED_FORMAT2(IsSubstring, "K = 200 is not a multiple of 128", message(odd));
   EXPECT_EQ(message({{"hidden", "200"}, {"inter", "200"}, {"dtype", "bf16"}}), "accepted");
+  EXPECT_EQ(message({{"hidden", "208"}, {"inter", "208"}, {"scaling", "tensor"}}), "accepted");
+  EXPECT_PRED_FORMAT2(IsSubstring, "K = 200 is not a multiple of 16",
+                      message({{"hidden", "200"}, {"inter", "200"}, {"scaling", "channel"}}));
+  EXPECT_PRED_FORMAT2(IsSubstring, "scaling = tensor is for dtype = fp8",
+                      message({{"dtype", "bf16"}, {"scaling", "tensor"}}));
+  EXPECT_PRED_FORMAT2(IsSubstring, "block, channel, tensor", message({{"scaling", "row"}}));
   EXPECT_PRED_FORMAT2(IsSubstring, "dtype", message({{"dtype", "fp16"}}));
   EXPECT_PRED_FORMAT2(IsSubstring, "block", message({{"block", "257"}}));
   EXPECT_PRED_FORMAT2(IsSubstring, "topk", message({{"topk", "9"}}));
   EXPECT_PRED_FORMAT2(IsSubstring, "routing", message({{"routing", "zipf"}}));
+}
+
+TEST(MoeGemmArgs, FactorsAreOfTokensColumnsAndExperts) {
+  const std::vector<float> scales(1 << 10);
+  MoeGemmArgs args{.x_scales = scales.data(), .weight_scales = scales.data()};
+  args.shape = {.tokens = 4, .experts = 3, .topk = 2, .k = 128, .n = 200, .dtype = DType::e4m3};
+  const auto of_weights = [&](int expert, int column) {
+    return args.weight_factor(expert, column) - scales.data();
+  };
+  const auto of_x = [&](int row) { return args.x_factor(row) - scales.data(); };
+  args.shape.scaled_by = ScaledBy::channel;
+  EXPECT_EQ(of_weights(2, 150), 550);
+  EXPECT_EQ(of_x(7), 3);
+  args.shape.scaled_by = ScaledBy::tensor;
+  EXPECT_EQ(of_weights(2, 99), 4);
+  EXPECT_EQ(of_weights(2, 100), 5);
+  EXPECT_EQ(of_x(7), 0);
+  args.shape.down = true;
+  EXPECT_EQ(of_weights(2, 150), 2);
+  args.shape.scaled_by = ScaledBy::channel;
+  EXPECT_EQ(of_x(7), 7);
 }
 
 TEST(MoeGemm, CostIsTheOperatorsInSortedOrderToo) {
@@ -223,6 +281,18 @@ TEST(MoeGemm, CostAndFactsCountWhatIsRead) {
                                                   {"padded_rows", 32},
                                                   {"rows", 20},
                                                   {"tile_efficiency", 20.0 / 32}}));
+}
+
+TEST(MoeGemm, CostCountsTheFactorsThatThereAre) {
+  const auto device = open_host_device();
+  const auto read = [&](const char* scaling) {
+    return MoeGateUp(*device, moe_gemm_case<MoeGateUp>({{"scaling", scaling}})).cost().read_bytes;
+  };
+  const auto experts = MoeGateUp(*device, moe_gemm_case<MoeGateUp>({})).facts().front().value;
+  // K = N = 256: of an expert 4 factors of blocks, 256 of channels, 2 of tensors; of a token 2, 1,
+  // and one of all.
+  EXPECT_EQ(read("channel") - read("block"), 4 * (experts * 252 - 7));
+  EXPECT_EQ(read("tensor") - read("block"), 4 * (experts * -2 - 14 + 1));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 //
 // - gather: for each group of K, scale factors of weights are looked up by column and multiplied
 //   with each sum
+//   (scaling = channel or tensor: once, with the sum, as vLLM's kernel has it without block_shape)
 // - scalar_b_scale (SGLang PR 10567, first step): one factor per tile and group, multiplied with
 //   the rows' factors first, which leaves one multiply-add per sum
 //
@@ -35,19 +36,28 @@ void launch_gather(const MoeGemmArgs& args, void*, const Launch& where) {
   with_tile(args.shape, [&]<int Rows, DType kDtype>() {
     // Without scale factors there is one kernel.
     constexpr WeightScale kScale = kDtype == DType::bf16 ? WeightScale::per_column : kWeightScale;
-    const auto kernel = gather_kernel<Rows, kDtype, kScale>;
-    allow_shared(kernel, Tile<Rows>::kSharedBytes);
-    kernel<<<order.tiles(), Tile<Rows>::kThreads, Tile<Rows>::kSharedBytes, stream_of(where)>>>(
-        args, order);
+    const auto start = [&](auto kernel) {
+      allow_shared(kernel, Tile<Rows>::kSharedBytes);
+      kernel<<<order.tiles(), Tile<Rows>::kThreads, Tile<Rows>::kSharedBytes, stream_of(where)>>>(
+          args, order);
+    };
+    if constexpr (kDtype == DType::e4m3 && kScale == WeightScale::per_column) {
+      if (args.shape.scaled_once()) return start(gather_kernel<Rows, kDtype, WeightScale::once>);
+    }
+    start(gather_kernel<Rows, kDtype, kScale>);
   });
   check_launch("gather_kernel");
 }
 
+std::string any_scales_unsupported(const MoeGemmShape& shape) {
+  return gather_unsupported(shape, true);
+}
 std::string scalar_unsupported(const MoeGemmShape& shape) {
   return shape.scaled() ? gather_unsupported(shape) : "bf16 has no scale factors";
 }
 
-const tiles::PlainKernel<Backend::cuda, launch_gather<WeightScale::per_column>, gather_unsupported>
+const tiles::PlainKernel<Backend::cuda, launch_gather<WeightScale::per_column>,
+                         any_scales_unsupported>
     per_column("gather",
                "a block per BM rows and 128 columns, gathered rows, a scale factor per column");
 const tiles::PlainKernel<Backend::cuda, launch_gather<WeightScale::per_tile>, scalar_unsupported>

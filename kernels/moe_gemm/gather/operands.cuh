@@ -17,8 +17,8 @@ constexpr int kSwizzleBytes = 1024;  // the 128-byte swizzle repeats; stages beg
 /// How scale factors of weights reach the products: looked up by column (a thread's two neighbours
 /// share a load) and multiplied with each sum after the row's factor, or one for the tile,
 /// multiplied with the rows' factors first (SGLang PR 10567: BN does not exceed the group, so that
-/// a tile has one).
-enum class WeightScale { per_column, per_tile };
+/// a tile has one), or once, with the sum over all of K (ScaledBy::channel, tensor).
+enum class WeightScale { per_column, per_tile, once };
 
 /// What depends on BM: warps along rows and columns, and stages of the ring. From 64 rows on
 /// products are a warpgroup's, of 64 rows and all columns, of which a warp has 16 rows.
@@ -181,6 +181,25 @@ class ScaleFactors {
   const float *x_, *weights_;
   int x_rows_[kRows], columns_[kColumns];
   float x_scales_[kRows], weight_scales_[kColumns];
+};
+
+/// None, until the sums are there. Products are added up in fp32 all the same: wgmma of e4m3 keeps
+/// too few bits for all of K.
+template <int Rows>
+struct ScaleFactors<Rows, WeightScale::once> {
+  template <class Source>
+  __device__ ScaleFactors(const MoeGemmArgs&, const Place&, Source) {}
+  __device__ void load(int) {}
+  __device__ void add_to(Sums<Rows>& sums, const Sums<Rows>& products) const {
+#pragma unroll
+    for (int r = 0; r < Tile<Rows>::kRowParts; ++r) {
+#pragma unroll
+      for (int c = 0; c < Tile<Rows>::kColumnParts; ++c) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) sums[r][c][i] += products[r][c][i];
+      }
+    }
+  }
 };
 
 }  // namespace moegate::moe_gemm::gather

@@ -120,6 +120,31 @@ __device__ void sum_products(const MoeGemmArgs& args, const Place& place, Ring& 
   __syncthreads();
 }
 
+/// The sums times both factors that all of K shares.
+template <int Rows>
+__device__ void scale(const MoeGemmArgs& args, const Place& place, const int* ids,
+                      Sums<Rows>& sums) {
+  using T = Tile<Rows>;
+  const int lane = threadIdx.x % 32, expert = args.expert_ids[place.block];
+  float of_rows[T::kRowParts * 2];
+#pragma unroll
+  for (int r = 0; r < T::kRowParts * 2; ++r) {
+    const int id = ids[warp_row<Rows>() + r * 8 + lane / 4];
+    of_rows[r] = id < args.shape.rows() ? __ldg(args.x_factor(id)) : 0;
+  }
+#pragma unroll
+  for (int c = 0; c < T::kColumnParts; ++c) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int column = place.first_column + warp_column<Rows>() + c * 8 + lane % 4 * 2 + i;
+      const float of_column = __ldg(args.weight_factor(expert, min(column, args.shape.n - 1)));
+#pragma unroll
+      for (int r = 0; r < T::kRowParts * 2; ++r)
+        sums[r / 2][c][r % 2 * 2 + i] *= of_rows[r] * of_column;
+    }
+  }
+}
+
 /// Sums to bf16 in shared memory, times the routing weight, and from there to their rows of the
 /// output in coalesced pieces; rows of padding and columns beyond N stay where they are.
 template <int Rows, Result kResult>
@@ -189,6 +214,7 @@ __device__ void compute_tile(const MoeGemmArgs& args, const Place& place) {
   };
   Sums<Rows> sums = {};
   sum_products<Rows, kDtype, kWeightScale>(args, place, ring, source, sums);
+  if constexpr (kWeightScale == WeightScale::once) scale<Rows>(args, place, ids, sums);
   write_tile<Rows, kResult>(args, place, ids, sums, stages);
 }
 
@@ -201,10 +227,10 @@ void with_tile(const MoeGemmShape& shape, F f) {
   });
 }
 
-/// Empty, or why these kernels do not run the case.
-inline std::string gather_unsupported(const MoeGemmShape& shape) {
+/// Empty, or why these kernels do not run the case; `any_scales`: WeightScale::once is compiled.
+inline std::string gather_unsupported(const MoeGemmShape& shape, bool any_scales = false) {
   if (shape.k % 8 != 0) return fmt::format("K = {} is not a multiple of 8", shape.k);
-  return tiles::tile_unsupported(shape);
+  return tiles::tile_unsupported(shape, any_scales);
 }
 
 }  // namespace moegate::moe_gemm::gather

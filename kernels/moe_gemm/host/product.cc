@@ -40,15 +40,16 @@ Panel panel_at(const Operands& operands, int first, int rows, int first_column) 
   const int64_t expert = args.expert_ids[first / shape.block];
   const int64_t start = expert * shape.expert_elements() + int64_t{first_column} * shape.k;
   Panel panel;
+  panel.expert = static_cast<int>(expert);
   panel.rows = rows;
   panel.first_column = first_column;
   panel.columns = std::min(kPanelColumns, shape.n - first_column);
   panel.weights =
       static_cast<const char*>(args.weights) + start * static_cast<int64_t>(size_of(shape.dtype));
   panel.weight_pitch = shape.k;
-  panel.weight_scales = args.weight_scales
-                            ? args.weight_scales + expert * shape.n_groups() * shape.k_groups()
-                            : nullptr;
+  const bool by_block = args.weight_scales && !shape.scaled_once();
+  panel.weight_scales =
+      by_block ? args.weight_scales + expert * shape.n_groups() * shape.k_groups() : nullptr;
   panel.k = shape.k;
   panel.dtype = shape.dtype;
   for (int i = 0; i < rows; ++i) {
@@ -56,9 +57,22 @@ Panel panel_at(const Operands& operands, int first, int rows, int first_column) 
     const int64_t source = shape.source(r);
     panel.ids[i] = r;
     panel.x[i] = operands.x + (operands.sorted ? first + i : source) * pitch(shape);
-    panel.x_scales[i] = args.x_scales ? args.x_scales + source * shape.k_groups() : nullptr;
+    panel.x_scales[i] = by_block ? args.x_scales + source * shape.k_groups() : nullptr;
   }
   return panel;
+}
+
+void multiply(const Operands& operands, const Panel& panel, Scaling scaling, float* sums) {
+  const MoeGemmArgs& args = operands.args;
+  operands.isa.multiply(panel, scaling, sums);
+  if (!args.shape.scaled_once()) return;
+  for (int i = 0; i < panel.rows; ++i) {
+    const float of_x = *args.x_factor(panel.ids[i]);
+    for (int c = 0; c < panel.columns; ++c) {
+      sums[i * panel.columns + c] *=
+          of_x * *args.weight_factor(panel.expert, panel.first_column + c);
+    }
+  }
 }
 
 void store(const MoeGemmArgs& args, const Panel& panel, const float* sums) {
@@ -77,7 +91,7 @@ void launch_panels(const Operands& operands, Scaling scaling, void (*widen)(cons
     widen(operands);
     for_panels(operands, [&](const Panel& panel) {
       float sums[kPanelRows * kPanelColumns];
-      operands.isa.multiply(panel, scaling, sums);
+      multiply(operands, panel, scaling, sums);
       store(operands.args, panel, sums);
     });
   }

@@ -28,12 +28,12 @@ struct Groups {
 /// Rows of one expert times neighbouring columns of it.
 struct Panel {
   const float* x[kPanelRows];         // widened
-  const float* x_scales[kPanelRows];  // [K/128]; null for bf16
+  const float* x_scales[kPanelRows];  // [K/128]; null where they are not by block
   int32_t ids[kPanelRows];            // r: rows of the output
-  int rows, columns, first_column;
+  int expert, rows, columns, first_column;
   const void* weights;         // [columns, K] of dtype
   int64_t weight_pitch;        // elements from one column to the next, K or more
-  const float* weight_scales;  // of the expert: [ceil(N/128), K/128]; null for bf16
+  const float* weight_scales;  // of the expert: [ceil(N/128), K/128]; null likewise
   int k;
   DType dtype;
   Groups groups;
@@ -45,7 +45,7 @@ struct Isa {
   bool (*present)();  // null: always
   /// K elements of dtype to floats that `multiply` understands, of the same instruction set.
   void (*widen)(DType dtype, const void* from, int k, float* to);
-  /// Dot products [panel.rows, panel.columns], scale factors applied.
+  /// Dot products [panel.rows, panel.columns], scale factors of blocks applied.
   void (*multiply)(const Panel& panel, Scaling scaling, float* sums);
 };
 
@@ -83,6 +83,9 @@ int rows_in_block(const MoeGemmArgs& args, int block);
 /// The panel of `rows` rows from `first` of sorted_token_ids on, at the columns from
 /// `first_column` on, over all of K.
 Panel panel_at(const Operands& operands, int first, int rows, int first_column);
+
+/// A panel's dot products [panel.rows, panel.columns], scale factors applied.
+void multiply(const Operands& operands, const Panel& panel, Scaling scaling, float* sums);
 
 /// Factor on row r before it is rounded.
 inline float routing_weight(const MoeGemmArgs& args, int32_t r) {

@@ -14,13 +14,22 @@ template <class V>
 struct Fp8 {
   using Code = uint8_t;
   static constexpr bool kScaled = true;
+  static constexpr float kUnit = 1;  // of a sum; add_scaled() has it
   static typename V::Float decode(const Code* codes) { return V::fp8(codes); }
+};
+
+/// Without scale factors, which follow the sum.
+template <class V>
+struct PlainFp8 : Fp8<V> {
+  static constexpr bool kScaled = false;
+  static constexpr float kUnit = V::kFp8Unit * V::kFp8Unit;
 };
 
 template <class V>
 struct Bf16 {
   using Code = uint16_t;
   static constexpr bool kScaled = false;
+  static constexpr float kUnit = 1;
   static typename V::Float decode(const Code* codes) { return V::bf16(codes); }
 };
 
@@ -120,7 +129,7 @@ void multiply_tile(const Panel& panel, int row, int column, float* to) {
 #pragma GCC unroll 8
   for (int m = 0; m < M; ++m) {
 #pragma GCC unroll 8
-    for (int c = 0; c < C; ++c) to[m * panel.columns + c] = V::sum(sums[c][m]);
+    for (int c = 0; c < C; ++c) to[m * panel.columns + c] = E::kUnit * V::sum(sums[c][m]);
   }
 }
 
@@ -152,6 +161,8 @@ template <class V>
 void multiply(const Panel& panel, Scaling scaling, float* sums) {
   if (panel.dtype == DType::bf16) {
     multiply_panel<V, Bf16<V>, Scaling::per_tile>(panel, sums);
+  } else if (!panel.weight_scales) {
+    multiply_panel<V, PlainFp8<V>, Scaling::per_tile>(panel, sums);
   } else if (scaling == Scaling::per_tile) {
     multiply_panel<V, Fp8<V>, Scaling::per_tile>(panel, sums);
   } else {

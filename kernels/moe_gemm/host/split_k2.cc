@@ -49,7 +49,7 @@ void launch(P& problem, const Launch&) {
       for_panels(operands, [&](Panel panel) {
         panel.groups = {split, kSplits};
         float sums[kPanelRows * kPanelColumns];
-        operands.isa.multiply(panel, Scaling::per_column, sums);
+        multiply(operands, panel, Scaling::per_column, sums);
         add_rounded(operands.args, panel, sums);
       });
     }

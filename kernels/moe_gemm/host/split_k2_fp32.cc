@@ -24,7 +24,7 @@ void multiply_chunks(const Operands& operands, float* partials) {
     for (int split = 0; split < kSplits; ++split) {
       panel.groups = {split, kSplits};
       float sums[kPanelRows * kPanelColumns];
-      operands.isa.multiply(panel, Scaling::per_column, sums);
+      multiply(operands, panel, Scaling::per_column, sums);
       for (int i = 0; i < panel.rows; ++i) {
         const int64_t row = int64_t{split} * shape.rows() + panel.ids[i];
         std::copy_n(sums + i * panel.columns, panel.columns,

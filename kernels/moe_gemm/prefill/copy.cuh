@@ -25,9 +25,11 @@ __device__ void gather(const MoeGemmArgs& args, Shared<Out>& shared) {
       const int id = __ldg(ids + row);  // in L1: read a tile ago (Asked)
       return tiles.is_there(place) ? id : args.shape.rows();
     });
-    rows.for_slices(args.shape.k_groups(), [&](int, int ahead) {
+    rows.for_slices(args.shape.k_groups(), [&](int slice, int ahead) {
       wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
-      rows.start(shared_address(shared.stages[ring.stage]) + kWeightBytes, ahead, true);
+      // The last group of blocks' scale factors is whole.
+      const bool inside = !kScaledOnce<Out> || slice * kMoeGroup + thread % 8 * 16 < args.shape.k;
+      rows.start(shared_address(shared.stages[ring.stage]) + kWeightBytes, ahead, inside);
       arrive_after_copies(&shared.full[ring.stage]);
       ring.advance();
     });
@@ -91,6 +93,35 @@ struct FactorCopies {
   }
 };
 
+/// Scale factors that follow the sum, with the last stage of a tile. Beyond the last column and of
+/// rows of padding: any factor, nothing is written.
+struct FactorCopiesOnce {
+  static constexpr int kThreads = 64;  // Roles::kCopiers
+  int ids[2], expert, column;
+
+  template <int kCluster, class Out>
+  __device__ FactorCopiesOnce(const MoeGemmArgs&, const Asked<kCluster, Out>& asked, int,
+                              const ProductColumns& columns, int)
+      : ids{asked.ids[0], asked.ids[1]}, expert(asked.expert), column(columns.first) {
+    static_assert(!Out::kGateWithUp);  // the second product's are next to them
+  }
+  __device__ void start(const MoeGemmArgs& args, int thread, int g, FactorsOnce& to) const {
+    if (g < args.shape.k_groups() - 1) return;
+#pragma unroll 1
+    for (int at = thread; at < kColumns; at += kThreads) {
+      copy_async<4>(shared_address(&to.columns[at]),
+                    args.weight_factor(expert, min(column + at, args.shape.n - 1)), true);
+    }
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int id = min(ids[i], args.shape.rows() - 1);
+      const uint32_t at = shared_address(&to.rows[thread + i * kHalfTokens]);
+      copy_async<4>(at, args.x_factor(id), true);
+      if (args.routing_weights) copy_async<4>(at + kTokens * 4, args.routing_weights + id, true);
+    }
+  }
+};
+
 /// Whether one copy brings a stage's weights.
 template <int kCluster, class Out>
 constexpr bool kWeightsAtOnce = kCluster == 1 && !Out::kGateWithUp;
@@ -135,7 +166,8 @@ __device__ void copy(const Maps& maps, const MoeGemmArgs& args, Shared<Out>& sha
                                                                   : kFirstHalf;
     place.block = tiles.existing(place.block);
     const auto columns = product_columns<Out>(args.shape, place);
-    const FactorCopies<kOrder> factors(args, asked, place.block, columns, thread);
+    using Copies = std::conditional_t<kScaledOnce<Out>, FactorCopiesOnce, FactorCopies<kOrder>>;
+    const Copies factors(args, asked, place.block, columns, thread);
     const int weight_row = asked.expert * args.shape.n;
     const int row_bytes = kOrder == Order::sorted ? halves * kHalfRowBytes : 0;
     if (index + tiles.step < tiles.all)

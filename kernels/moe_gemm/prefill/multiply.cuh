@@ -81,6 +81,33 @@ struct RowFactors {
 };
 static_assert(offsetof(Factors, routing) == offsetof(Factors, rows) + kTokens * 4);
 
+/// All of a tile's sums times their columns' factors, and the rows' put into `weights`, which the
+/// output takes.
+__device__ inline void scale_once(uint32_t factors, bool with_routing, Sums& sums,
+                                  float (&weights)[2]) {
+  const int row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+  const uint32_t rows_at = factors + static_cast<uint32_t>(offsetof(FactorsOnce, rows)) + row * 4;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    weights[i] = load_shared(rows_at + i * 8 * 4);
+    if (with_routing) weights[i] *= load_shared(rows_at + (kTokens + i * 8) * 4);
+  }
+  const uint32_t columns_at =
+      factors + static_cast<uint32_t>(offsetof(FactorsOnce, columns)) + threadIdx.x % 4 * 2 * 4;
+#pragma unroll
+  for (int p = 0; p < kProducts; ++p) {
+#pragma unroll
+    for (int j = 0; j < kSums / 4; ++j) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const float of_column = load_shared(columns_at + (p * kProductColumns + j * 8 + i) * 4);
+        sums[p][j * 4 + i] *= of_column;
+        sums[p][j * 4 + i + 2] *= of_column;
+      }
+    }
+  }
+}
+
 template <Order kOrder, int kCluster, class Out>
 __device__ void multiply_tile(const MoeGemmArgs& args, Shared<Out>& shared, Ring& ring, Sums& sums,
                               RowFactors& factors) {
@@ -95,13 +122,25 @@ __device__ void multiply_tile(const MoeGemmArgs& args, Shared<Out>& shared, Ring
     for (int p = 0; p < kProducts; ++p) {
       float acc[kSums];
       multiply_in_turn(shared, p, a, b + p * (kProductColumns * kMoeGroup >> 4), acc, [&] {
-        if (p > 0) return;
+        if (p > 0 || kScaledOnce<Out>) return;
         factors.load(shared_address(&shared.factors[ring.stage]),
                      g == groups - 1 && args.routing_weights);
       });
-      if (p == kProducts - 1) release<kCluster>(shared, ring.stage);
+      const bool scales = kScaledOnce<Out> && p == kProducts - 1 && g == groups - 1;
+      if (p == kProducts - 1 && !scales) release<kCluster>(shared, ring.stage);
 #pragma unroll
-      for (int i = 0; i < kSums; ++i) sums[p][i] += acc[i] * factors.scales[p][i / 2 % 2];
+      for (int i = 0; i < kSums; ++i) {
+        if constexpr (kScaledOnce<Out>) {
+          sums[p][i] += acc[i];
+        } else {
+          sums[p][i] += acc[i] * factors.scales[p][i / 2 % 2];
+        }
+      }
+      if (scales) {
+        scale_once(shared_address(&shared.factors[ring.stage]), args.routing_weights, sums,
+                   factors.routing);
+        release<kCluster>(shared, ring.stage);
+      }
     }
   }
 }

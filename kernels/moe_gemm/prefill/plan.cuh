@@ -2,6 +2,8 @@
 // What prefill's blocks agree on: who does what, what lies in shared memory, the order of tiles.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/cuda/cluster.cuh"
 #include "kernels/cuda/pipeline.cuh"
 #include "kernels/cuda/ring.cuh"
@@ -46,6 +48,12 @@ struct Factors {
   float rows[kTokens], routing[kTokens], weights[4];
 };
 
+/// The same where factors follow the sum over all of K: of columns, and with a tile's last stage
+/// alone.
+struct FactorsOnce {
+  float rows[kTokens], routing[kTokens], columns[kColumns];  // routing right behind rows
+};
+
 /// Whose rows a stage has.
 enum Halves : int { kNoHalf, kFirstHalf, kBothHalves };
 
@@ -56,12 +64,16 @@ enum Halves : int { kNoHalf, kFirstHalf, kBothHalves };
 ///   across first
 /// - stage(): a multiplying warpgroup leaves its sums in shared memory
 /// - start(): a warp starts the copies of what was staged
+/// - kScaledOnce: whether scale factors follow the sum over all of K
+template <class Out>
+constexpr bool kScaledOnce = false;
+
 template <class Out>
 struct Shared {
   static constexpr int kStages = Out::kStages;
   uint8_t stages[kStages][kStageBytes];  // weights, rows; both with the 128-byte swizzle
   uint8_t staged[2][Out::kStagedBytes];
-  Factors factors[kStages];
+  std::conditional_t<kScaledOnce<Out>, FactorsOnce, Factors> factors[kStages];
   int halves[kStages];
   uint64_t full[kStages], empty[kStages];
   uint64_t staged_full[2], staged_empty[2], turns[2];  // per warpgroup that multiplies

@@ -15,6 +15,7 @@
 //   lane (barrier.cuh).
 // - Halves of blocks that are padding are neither copied nor multiplied, so that blocks of 128
 //   serve 64 rows per expert, too.
+// - One factor per channel or tensor comes with the last stage of a tile, whose sums it scales.
 //
 // prefill_sorted is down with x in sorted order: half a block of rows is one TMA copy.
 // prefill_contiguous, of both operators, writes that order, too, by TMA. With cluster=2 two
@@ -133,6 +134,12 @@ void launch_clusters(const MoeGemmArgs& args, const Out& out, int cluster, Start
       cluster, [&]<int kCluster>() { launch_kernel<kOrder, kCluster>(args, out, start, where); });
 }
 
+std::string unsupported(const MoeGemmShape& s, bool any_scales) {
+  if (!s.scaled()) return "multiplies fp8 only";
+  if (s.block != kTokens) return fmt::format("block = {} is not {}", s.block, kTokens);
+  return tiles::tile_unsupported(s, any_scales);
+}
+
 Knobs knobs_of(int cluster) {
   return {{"cluster", cluster}};
 }
@@ -147,7 +154,7 @@ const tiles::TileRegistration tiles(
      .compiled = {knobs_of(1), knobs_of(2)},
      .launch = [](const MoeGemmArgs& args, const Knobs& knobs, void*,
                   const Launch& where) { launch_tokens(args, knobs.at("cluster"), where); },
-     .unsupported = [](const MoeGemmShape& s, const Knobs&) { return unsupported(s); },
+     .unsupported = [](const MoeGemmShape& s, const Knobs&) { return unsupported(s, true); },
      .usual = [](const MoeGemmShape& s,
                  const DeviceFacts&) { return knobs_of(usual_cluster(s, false)); }});
 
@@ -162,17 +169,17 @@ using Step = void (*)(P& problem, const Launch& where);
 template <class P, bool kSorted>
 KernelSpec<P> variant(std::string name, std::string help, Step<P> launch,
                       Step<P> prepare = nullptr) {
-  return {
-      .name = std::move(name),
-      .backend = Backend::cuda,
-      .help = std::move(help),
-      .launch = launch,
-      .prepare = prepare,
-      .unsupported = [](const Case& c, const DeviceFacts&) { return unsupported(P::shape_of(c)); },
-      .path =
-          [](const Case& c, const DeviceFacts&) {
-            return cluster_text(usual_cluster(P::shape_of(c), kSorted));
-          }};
+  return {.name = std::move(name),
+          .backend = Backend::cuda,
+          .help = std::move(help),
+          .launch = launch,
+          .prepare = prepare,
+          .unsupported = [](const Case& c,
+                            const DeviceFacts&) { return unsupported(P::shape_of(c), !kSorted); },
+          .path =
+              [](const Case& c, const DeviceFacts&) {
+                return cluster_text(usual_cluster(P::shape_of(c), kSorted));
+              }};
 }
 
 template <class P>
@@ -226,12 +233,14 @@ int usual_cluster(const MoeGemmShape& s, bool sorted) {
 }
 
 std::string unsupported(const MoeGemmShape& s) {
-  if (!s.scaled()) return "multiplies fp8 only";
-  if (s.block != kTokens) return fmt::format("block = {} is not {}", s.block, kTokens);
-  return tiles::tile_unsupported(s);
+  return unsupported(s, false);
 }
 
 void launch_tokens(const MoeGemmArgs& args, int cluster, const Launch& where) {
+  if (args.shape.scaled_once()) {
+    return launch_clusters<Order::tokens>(args, RowsScaledOnce{{args.out}}, cluster, Start::after,
+                                          where);
+  }
   launch_clusters<Order::tokens>(args, Rows<fp8::Output::rows>{args.out}, cluster, Start::after,
                                  where);
 }

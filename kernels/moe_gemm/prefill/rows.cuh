@@ -65,4 +65,9 @@ struct Rows {
   }
 };
 
+/// Of sums that all of K shares scale factors of.
+struct RowsScaledOnce : Rows<fp8::Output::rows> {};
+template <>
+constexpr bool kScaledOnce<RowsScaledOnce> = true;
+
 }  // namespace moegate::moe_gemm::prefill

@@ -93,7 +93,7 @@ __device__ void copy_rows(const Stages<C>& stages, const MoeGemmArgs& args, cons
                           const float* weight_scales, int slice, int thread) {
   const auto* x = static_cast<const uint8_t*>(args.x);
   const uint32_t at = shared_address(stages.rows());
-  // The last slice of fp8 is whole.
+  // The last slice of fp8 in blocks is whole.
   const bool inside =
       C::kScaled || slice * kSliceBytes + thread % 8 * 16 < args.shape.k * C::kElementBytes;
 #pragma unroll
@@ -148,20 +148,28 @@ struct Operands {
 };
 
 /// Sums of 64 columns and all rows over the tile's slices, by one warpgroup. Of fp8: in fp32
-/// registers, times the slice's scale factors.
+/// registers, times the slice's scale factors where it has some.
 template <class C>
-__device__ void sum_scaled(const Tile& tile, Stages<C>& stages, float (&sums)[C::kTokens / 2]) {
+__device__ void sum_fp8(const Tile& tile, Stages<C>& stages, float (&sums)[C::kTokens / 2]) {
   for (float& sum : sums) sum = 0;
   for (int i = 0; i < tile.slices; ++i, stages.advance()) {
     wait_barrier(stages.full(), stages.phase);
     fence_for_products();
     const Operands<C> at(stages);
     float acc[C::kTokens / 2];
-    const float weight_scale = *stages.weight_scale();
-    start_group<C::kTokens>(acc, at.weights, at.rows);
-    wait_products();
-    add_scaled<C::kTokens>(sums, acc, stages.row_scales(), weight_scale);
-    arrive_warp(stages.empty());
+    if constexpr (C::kScaled) {
+      const float weight_scale = *stages.weight_scale();
+      start_group<C::kTokens>(acc, at.weights, at.rows);
+      wait_products();
+      add_scaled<C::kTokens>(sums, acc, stages.row_scales(), weight_scale);
+      arrive_warp(stages.empty());
+    } else {
+      start_group<C::kTokens>(acc, at.weights, at.rows);
+      wait_products();
+      arrive_warp(stages.empty());
+#pragma unroll
+      for (int j = 0; j < C::kTokens / 2; ++j) sums[j] += acc[j];
+    }
   }
 }
 
@@ -195,8 +203,8 @@ __device__ void multiply_tiles(const MoeGemmArgs& args, const Cut& cut, Stages<C
     const int next = index + tiles.step;
     output.begin(tile, next < tiles.end ? tiles[next].block : -1);
     float sums[C::kTokens / 2];
-    if constexpr (C::kScaled) {
-      sum_scaled<C>(tile, stages, sums);
+    if constexpr (C::kDtype == DType::e4m3) {
+      sum_fp8<C>(tile, stages, sums);
     } else {
       sum_plain<C>(tile, stages, sums);
     }

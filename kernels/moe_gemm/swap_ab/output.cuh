@@ -22,6 +22,22 @@ __device__ inline float routing_weight(const MoeGemmArgs& args, int id) {
   return args.routing_weights && id < args.shape.rows() ? __ldg(args.routing_weights + id) : 1;
 }
 
+/// Of a row that scale factors follow the sum of.
+__device__ inline float x_factor(const MoeGemmArgs& args, int id) {
+  return id < args.shape.rows() ? __ldg(args.x_factor(id)) : 0;
+}
+
+/// Factors of the two columns that a thread has of its warp's 16, from `first` on; any beyond N.
+struct ColumnFactors {
+  float low, high;
+
+  __device__ void load(const MoeGemmArgs& args, int expert, int first) {
+    const int column = first + threadIdx.x % 32 / 4, last = args.shape.n - 1;
+    low = __ldg(args.weight_factor(expert, min(column, last)));
+    high = __ldg(args.weight_factor(expert, min(column + 8, last)));
+  }
+};
+
 struct OutputRow {
   int id;  // row of out; R or more for padding
   float weight;
@@ -42,9 +58,14 @@ class StagedOutput {
   __device__ void begin(const Tile& tile, int) {
     turn_ ^= 1;
     const int i = threadIdx.x;
+    if constexpr (C::kOnce) {
+      const int expert = __ldg(args_.expert_ids + tile.block);
+      columns_.load(args_, expert, tile.column + threadIdx.x / 32 * 16);
+    }
     if (i >= C::kTokens) return;
     const int id = __ldg(args_.sorted_token_ids + tile.block * C::kTokens + i);
     rows()[i] = {id, routing_weight(args_, id)};
+    if constexpr (C::kOnce) rows()[i].weight *= x_factor(args_, id);
   }
 
   template <int First = 0>
@@ -72,8 +93,10 @@ class StagedOutput {
 #pragma unroll
     for (int i = First / 2; i < (First + C::kStagedRows) / 2; ++i) {
       const int row = i / 4 * 8 + lane % 4 * 2 + i % 2;
+      float sum = sums[i];
+      if constexpr (C::kOnce) sum *= i / 2 % 2 == 0 ? columns_.low : columns_.high;
       staged_[(row - First) * C::kPitch + column + i / 2 % 2 * 8] =
-          float_to_bf16(sums[i] * rows()[row].weight);
+          float_to_bf16(sum * rows()[row].weight);
     }
   }
 
@@ -81,6 +104,7 @@ class StagedOutput {
   uint16_t* staged_;
   OutputRow* rows_;
   int turn_ = 0;
+  ColumnFactors columns_;  // kOnce
 };
 
 /// An 8 x 8 matrix, two neighbours of a row in each lane, row by row: its transpose.
@@ -135,20 +159,33 @@ class WarpOutput {
   __device__ void begin(const Tile& tile, int next_block) {
     const int id = next_block_ == tile.block ? next_id_ : id_in(tile.block);
     rows_ = {id, routing_weight(args_, id)};
+    if constexpr (C::kOnce) {
+      const int expert =
+          next_block_ == tile.block ? next_expert_ : __ldg(args_.expert_ids + tile.block);
+      x_factor_ = x_factor(args_, id);
+      columns_.load(args_, expert, column_of(tile));
+      if (next_block >= 0) next_expert_ = __ldg(args_.expert_ids + next_block);
+    }
     if (next_block >= 0) next_id_ = id_in(next_block_ = next_block);
   }
 
   __device__ void write(const Tile& tile, const float (&sums)[C::kTokens / 2]) {
     // One more than the last row that is none of padding.
     const int rows = 32 - __clz(__ballot_sync(~0u, rows_.id < args_.shape.rows()));
+    if constexpr (C::kOnce) rows_.weight *= x_factor_;
     if constexpr (C::kSplit) {
       exchange(sums, rows);
       write_share(tile, rows);
     } else {
 #pragma unroll
       for (int j = 0; j < kOctets; ++j)
-        if (8 * j < rows)
-          write_octet(args_, rows_, 8 * j, tile.column + warp() * 16, octet(sums, j));
+        if (8 * j < rows) {
+          if constexpr (C::kOnce) {
+            write_octet(args_, rows_, 8 * j, column_of(tile), scaled(octet(sums, j)));
+          } else {
+            write_octet(args_, rows_, 8 * j, tile.column + warp() * 16, octet(sums, j));
+          }
+        }
     }
   }
 
@@ -167,6 +204,17 @@ class WarpOutput {
   __device__ int id_in(int block) const {
     return lane() < C::kTokens ? __ldg(args_.sorted_token_ids + block * C::kTokens + lane())
                                : args_.shape.rows();
+  }
+  /// Where those 16 columns begin that the warp writes: every strip that write_share() gives it is
+  /// the same one.
+  __device__ int column_of(const Tile& tile) const {
+    if constexpr (!C::kSplit) return tile.column + warp() * 16;
+    const int strip = warp() & ((1 << log_strips_) - 1);
+    return tile.column + ((rank_ << log_strips_) + strip) * 16;
+  }
+  __device__ float4 scaled(const float4& sums) const {
+    return {sums.x * columns_.low, sums.y * columns_.low, sums.z * columns_.high,
+            sums.w * columns_.high};
   }
   /// Where the lane's sums of an octet of rows and a strip of the share lie, from one of the
   /// blocks.
@@ -203,6 +251,7 @@ class WarpOutput {
         const float4& part = parts[from];
         if (from < splits_) sum = {sum.x + part.x, sum.y + part.y, sum.z + part.z, sum.w + part.w};
       }
+      if constexpr (C::kOnce) sum = scaled(sum);
       write_octet(args_, rows_, 8 * j, tile.column + ((rank_ << log_strips_) + strip) * 16, sum);
     }
     turn_ ^= 1;
@@ -220,6 +269,10 @@ class WarpOutput {
   int next_block_ = -1, next_id_ = 0;
   int turn_ = 0;
   uint32_t phase_ = 0;
+  // kOnce
+  int next_expert_;
+  float x_factor_;  // of lane i: row i's
+  ColumnFactors columns_;
 };
 
 }  // namespace moegate::moe_gemm::swap_ab

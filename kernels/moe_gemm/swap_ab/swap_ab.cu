@@ -7,7 +7,8 @@
 // Blocks are persistent: copies for the next tile go on while the sums of this one are written.
 // After each group of 128 along K of fp8 the sums go from the tensor cores' accumulators to fp32
 // registers, times both scale factors: fp8 accumulation on Hopper keeps too few bits for more.
-// Those of bf16 stay in the accumulators.
+// With one factor per channel or tensor they go there unscaled, and are scaled once, when they
+// leave. Those of bf16 stay in the accumulators.
 //
 // swap_ab_split_k cuts K over the blocks of a cluster, or the columns in tiles of 64, where whole
 // tiles would leave SMs idle or unevenly loaded (choice.cc). Blocks send the parts of their
@@ -53,25 +54,32 @@ namespace {
 
 using namespace cuda;
 
-template <DType kDtype, class F>
+/// Calls f with a configuration, one of ConfigFor<Tokens, Columns, Split>.
+template <template <int, int, bool> class ConfigFor, class F>
 auto with_config(int block, const SwapAbTile& tile, F f) {
   return with_rows<16, 32, 64, 128>(block, [&]<int Tokens>() {
     if constexpr (Tokens > 32) {
-      return f(Config<kDtype, Tokens, 128, false>());
+      return f(ConfigFor<Tokens, 128, false>());
     } else {
       return with_rows<128, 64>(tile.columns, [&]<int Columns>() {
-        return tile.splits > 1 ? f(Config<kDtype, Tokens, Columns, true>())
-                               : f(Config<kDtype, Tokens, Columns, false>());
+        return tile.splits > 1 ? f(ConfigFor<Tokens, Columns, true>())
+                               : f(ConfigFor<Tokens, Columns, false>());
       });
     }
   });
 }
 
+template <int Tokens, int Columns, bool Split>
+using Fp8Config = Config<DType::e4m3, Tokens, Columns, Split>;
+template <int Tokens, int Columns, bool Split>
+using Bf16Config = Config<DType::bf16, Tokens, Columns, Split>;
+
 /// Calls f with the configuration of a tile of swap_ab_tiles().
 template <class F>
 auto with_config(const MoeGemmShape& s, const SwapAbTile& tile, F f) {
-  return s.scaled() ? with_config<DType::e4m3>(s.block, tile, f)
-                    : with_config<DType::bf16>(s.block, tile, f);
+  if (s.scaled_once()) return with_config<ConfigOnce>(s.block, tile, f);
+  return s.scaled() ? with_config<Fp8Config>(s.block, tile, f)
+                    : with_config<Bf16Config>(s.block, tile, f);
 }
 
 /// Clusters that an idle GPU holds at once.
@@ -99,13 +107,14 @@ void launch(P& problem, const Launch& where) {
 
 std::string unsupported(const MoeGemmShape& s, bool split) {
   constexpr int kFewestSlices = 4;
-  const int multiple = s.scaled() ? kMoeGroup : 8;  // of 16 bytes, for the copy engine
+  // Of 16 bytes, for the copy engine.
+  const int multiple = s.scaled_once() ? 16 : s.scaled() ? kMoeGroup : 8;
   if (s.k % multiple != 0) return fmt::format("K = {} is not a multiple of {}", s.k, multiple);
   if (split && s.k_slices() < kFewestSlices) {
     return fmt::format("K = {} is too short to be cut: below {}", s.k,
                        kFewestSlices * kSliceBytes / static_cast<int>(size_of(s.dtype)));
   }
-  return tiles::tile_unsupported(s);
+  return tiles::tile_unsupported(s, true);
 }
 
 Knobs knobs_of(const SwapAbTile& tile) {

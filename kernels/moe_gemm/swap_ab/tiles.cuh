@@ -18,10 +18,11 @@ constexpr int blocks_per_sm(DType dtype, int tokens, int columns, bool split) {
 }
 
 /// What a kernel is compiled for. Shared memory holds as many stages as fit.
-template <DType kType, int Tokens, int Columns, bool Split>
-struct Config {
+template <DType kType, int Tokens, int Columns, bool Split, bool Once>
+struct ConfigOf {
   static constexpr DType kDtype = kType;
-  static constexpr bool kScaled = kDtype == DType::e4m3;
+  static constexpr bool kOnce = Once;  // scale factors follow the sum over all of K
+  static constexpr bool kScaled = kDtype == DType::e4m3 && !kOnce;
   static constexpr int kElementBytes = size_of(kDtype);
   static constexpr int kTokens = Tokens;    // BM, routed rows in a block
   static constexpr int kColumns = Columns;  // of the output in a tile: rows of weights
@@ -57,6 +58,12 @@ struct Config {
   static constexpr int kSharedBytes = kBarriersAt + (2 * kStages + 2) * 8;
   static_assert(kStages >= 4 && kStages <= 32 && kSharedBytes <= kMostShared);
 };
+
+/// bf16, or fp8 with scale factors of blocks.
+template <DType kType, int Tokens, int Columns, bool Split>
+struct Config : ConfigOf<kType, Tokens, Columns, Split, false> {};
+template <int Tokens, int Columns, bool Split>
+struct ConfigOnce : ConfigOf<DType::e4m3, Tokens, Columns, Split, true> {};
 
 /// The ring, as one thread goes around it.
 template <class C>

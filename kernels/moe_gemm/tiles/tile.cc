@@ -56,9 +56,14 @@ void register_tile(const TileKernel* kernel, const Knobs& knobs, const char* fil
   register_variant(std::move(v));
 }
 
+constexpr const char *kFp8Channel = "fp8-channel", *kFp8Tensor = "fp8-tensor";
+
 TileShape file_shape(const MoeGemmShape& s) {
-  return {s.experts, s.topk, s.down ? s.n : s.k, s.down ? s.k : s.n / 2,
-          s.scaled() ? "fp8" : "bf16"};
+  const char* dtype = !s.scaled()                        ? "bf16"
+                      : s.scaled_by == ScaledBy::block   ? "fp8"
+                      : s.scaled_by == ScaledBy::channel ? kFp8Channel
+                                                         : kFp8Tensor;
+  return {s.experts, s.topk, s.down ? s.n : s.k, s.down ? s.k : s.n / 2, dtype};
 }
 
 const char* op_of(const MoeGemmShape& s) {
@@ -75,7 +80,9 @@ MoeGemmShape shape_of(const TunedTile& tile, const TileShape& file) {
   s.k = s.down ? file.inter : file.hidden;
   s.n = s.down ? file.hidden : 2 * file.inter;
   s.block = tile.config.block;
-  s.dtype = file.dtype == "fp8" ? DType::e4m3 : DType::bf16;
+  s.dtype = file.dtype == "bf16" ? DType::bf16 : DType::e4m3;
+  if (file.dtype == kFp8Channel) s.scaled_by = ScaledBy::channel;
+  if (file.dtype == kFp8Tensor) s.scaled_by = ScaledBy::tensor;
   return s;
 }
 
@@ -174,7 +181,8 @@ TileRegistration::TileRegistration(TileKernel kernel, const char* file) {
   }
 }
 
-std::string tile_unsupported(const MoeGemmShape& s) {
+std::string tile_unsupported(const MoeGemmShape& s, bool any_scales) {
+  if (s.scaled_once() && !any_scales) return "knows scale factors of blocks only";
   if (s.block != 16 && s.block != 32 && s.block != 64 && s.block != 128) {
     return fmt::format("block = {} is not 16, 32, 64 or 128", s.block);
   }
@@ -231,10 +239,11 @@ int usual_block(const MoeGemmShape& shape, std::span<const double> rows_of_exper
 
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
   // With less than a row for each expert, tiles are too few to pay for what keeps rows resident.
-  const bool resident = shape.scaled() && shape.down && shape.k_groups() <= 4 &&
+  const bool once = shape.scaled_once();
+  const bool resident = shape.scaled() && !once && shape.down && shape.k_groups() <= 4 &&
                         shape.block <= 64 && shape.rows() >= shape.experts;
   const char* usual = resident                             ? "resident_rows"
-                      : shape.block < 64                   ? "swap_ab"
+                      : shape.block < (once ? 128 : 64)    ? "swap_ab"
                       : shape.block > 64 && shape.scaled() ? "prefill"
                                                            : "wide_tiles";
   TileChoice choice = usual_tile(usual, shape, device);

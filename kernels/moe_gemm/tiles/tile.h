@@ -93,8 +93,9 @@ class PlainKernel {
   Kernel<MoeDown> down_;
 };
 
-/// Why no CUDA kernel here takes the shape; empty when some do.
-std::string tile_unsupported(const MoeGemmShape& shape);
+/// Why no CUDA kernel here takes the shape, or none without `any_scales`, which knows blocks alone
+/// to have scale factors; empty when some do.
+std::string tile_unsupported(const MoeGemmShape& shape, bool any_scales = false);
 
 /// A configuration for a shape, and how it came about.
 struct TileChoice {

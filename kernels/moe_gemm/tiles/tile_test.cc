@@ -82,6 +82,17 @@ TEST_F(TileTest, ARankHasTheTilesOfItsEvenShare) {
   EXPECT_EQ(tile_shape(c).name(), "E=4,topk=2,H=256,N=128,dtype=fp8");
 }
 
+TEST_F(TileTest, OtherScaleFactorsHaveFilesOfTheirOwn) {
+  const Params channel = {{"scaling", "channel"}}, tensor = {{"scaling", "tensor"}};
+  const std::string name = tile_shape(moe_gemm_case<MoeGateUp>(channel)).name();
+  EXPECT_TRUE(name.ends_with(",dtype=fp8-channel")) << name;
+  write("[moe_gate_up.8]\nkernel = sorted_rows\nblock = 5\n");
+  write("[moe_gate_up.8]\nkernel = split_k2_fp32\nblock = 7\n", name.c_str());
+  EXPECT_EQ(best({}).path, "tuned: sorted_rows/block=5 for 8 tokens");
+  EXPECT_EQ(best(channel).path, "tuned: split_k2_fp32/block=7 for 8 tokens");
+  EXPECT_EQ(best(tensor).path, "default: gather/block=16");
+}
+
 TEST_F(TileTest, TheDefaultBlockOfARankIsByItsRows) {
   const auto block = [&](const char* rank) {
     return best({{"tokens", "128"}, {"topk", "1"}, {"routing", "hot:1:1"}, {"rank", rank}})
