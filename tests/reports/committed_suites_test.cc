@@ -37,11 +37,12 @@ TEST_F(CommittedSuites, StayWithinTheTimeTheyAreMadeFor) {
   // A suite that grew shows here before it shows as a job that no longer ends in time.
   const std::map<std::string, size_t> limits = {{"tiny", 392},
                                                 {"smoke", 56},
-                                                {"nightly", 119},
+                                                {"nightly", 123},
                                                 {"deepseek-r1", 252},
                                                 {"qwen3-30b-a3b", 173},
                                                 {"qwen3-235b-a22b", 108},
                                                 {"qwen3-next", 71},
+                                                {"fp8-scales", 48},
                                                 {"qmoe", 230},
                                                 {"int4", 46},
                                                 {"gpt-oss-tp", 36},
