@@ -62,9 +62,10 @@ std::string prepare_cupti(int ordinal);
 std::unique_ptr<Timer> make_cupti_timer(Device& device);
 std::unique_ptr<Timer> make_event_timer(Device& device);
 
-/// Modules of machine code that the process has loaded on its GPU so far.
+/// Modules of machine code that the process has loaded on its GPU so far, by whichever function of
+/// the driver or runtime, and the distinct codes of their kernels.
 struct LoadedModules {
-  uint64_t count = 0, bytes = 0;
+  uint64_t count = 0, bytes = 0, codes = 0;
 };
 /// Nothing where nobody counts them: without CUPTI's timer.
 std::optional<LoadedModules> loaded_modules();

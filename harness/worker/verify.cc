@@ -112,10 +112,12 @@ void Bench::launch_first(const Variant& variant, Problem& problem, Result& resul
   result.metrics.push_back({kJitCacheMetric, "", has_cache ? 1.0 : 0.0});
   const auto after = loaded_modules();
   if (!before || !after) return;
-  const auto modules = static_cast<double>(after->count - before->count);
-  const auto bytes = static_cast<double>(after->bytes - before->bytes);
-  result.metrics.push_back({kModulesMetric, "modules", modules});
-  result.metrics.push_back({kModuleBytesMetric, "B", bytes});
+  const auto note = [&](const char* metric, const char* unit, uint64_t LoadedModules::*of) {
+    result.metrics.push_back({metric, unit, static_cast<double>(*after.*of - *before.*of)});
+  };
+  note(kModulesMetric, "modules", &LoadedModules::count);
+  note(kModuleBytesMetric, "B", &LoadedModules::bytes);
+  note(kModuleCodesMetric, "codes", &LoadedModules::codes);
 }
 
 void Bench::verify(const Variant& variant, Problem& problem, Result& result) {

@@ -397,10 +397,20 @@ TEST_F(PythonTest, ModulesThatASuiteLoadsMayNotBecomeMore) {
             std::string::npos)
       << read("b/nvidia-h200/resources.tsv");
   expect("gate --run 1", 0, "PASS: 2 variants");
+  store(
+      "INSERT INTO metric_name (name, unit) VALUES ('module_codes', 'codes');"
+      "INSERT INTO metric_value (result_id, ordinal, metric_id, value)"
+      " SELECT result_id, -1, (SELECT max(metric_id) FROM metric_name), row_number() OVER rows < 3"
+      " FROM result WHERE variant = 'other' WINDOW rows AS (PARTITION BY process_id)");
+  EXPECT_EQ(moegate("report compile --run 1 --db r.sqlite --format csv --columns "
+                    "variant,Modules,Kernels")
+                .out,
+            "variant,Modules,Kernels\r\nother,3,2\r\nplain,3,\r\n")
+      << "the third module has the code of another";
 
   const std::string more =
       "UPDATE metric_value SET value = {} WHERE metric_id = (SELECT "
-      "max(metric_id) FROM metric_name) AND result_id = (SELECT "
+      "metric_id FROM metric_name WHERE name = 'modules') AND result_id = (SELECT "
       "min(result_id) FROM result WHERE variant = 'other')";
   store(fmt::format(fmt::runtime(more), 2));
   expect("gate --run 1", 10, "worse: sweep other: modules 3 -> 4 in 3 cases");

@@ -31,6 +31,7 @@ struct State : CuptiLib {
 
   std::mutex mutex;  // callbacks come from any thread
   std::map<std::string, std::set<uint64_t>> codes;
+  std::set<uint64_t> distinct;  // of all names
   std::deque<std::vector<uint8_t>> cubins;
   LoadedModules loaded;
 };
@@ -53,7 +54,11 @@ void CUPTIAPI module_loaded(void*, CUpti_CallbackDomain, CUpti_CallbackId, const
   const std::lock_guard lock(s.mutex);
   ++s.loaded.count;
   s.loaded.bytes += module->cubinSize;
-  for (const auto& [name, code] : codes) s.codes[name].insert(code);
+  for (const auto& [name, code] : codes) {
+    s.codes[name].insert(code);
+    s.distinct.insert(code);
+  }
+  s.loaded.codes = s.distinct.size();
   if (s.keep_cubins) s.cubins.emplace_back(bytes, bytes + module->cubinSize);
 }
 
