@@ -5,9 +5,10 @@ looks up for this GPU, shape and token count; and fused_moe by fused_experts() i
     moegate run --module examples/engines/vllm_moe.py --suite deepseek-r1 \
         --device cuda --filter '^moe_(gate_up|down)/'  # fused_experts: '^fused_moe/' --axis input=bf16
 
-The rows of a block are the case's; --axis block=shipped is vLLM's BLOCK_SIZE_M. With few tokens vLLM skips the
-alignment; that path is in the layer alone, which ends with a copy of what vLLM allocates. `moegate tune --check` compares
-a configuration with those that differ from it in one value, so that others may be faster still.
+The rows of a block are the case's; --axis block=shipped is vLLM's BLOCK_SIZE_M. Where this vLLM does not align so few
+tokens, blocks are of one row each, in token order; a vLLM that cannot be asked is given aligned rows. The layer ends with
+a copy of what vLLM allocates. `moegate tune --check` compares a configuration with those that differ from it in one value,
+so that others may be faster still.
 """
 
 import os
@@ -33,6 +34,11 @@ CONFIG = ask(
 )
 FILE = ask("vllm", [(MODULE, "get_moe_configs")], ["E", "N", "dtype", "block_n", "block_k"])
 NAME = ask("vllm", [(MODULE, "get_config_file_name")], ["E", "N", "dtype", "block_shape"])
+ASSIGN = ask(
+    "vllm",
+    [(MODULE, "_prepare_expert_assignment")],
+    "topk_ids config num_tokens top_k_num global_num_experts expert_map".split(),
+)
 LAYER = ask(
     "vllm",
     [(MODULE, "fused_experts")],
@@ -64,7 +70,7 @@ KNOBS = {
 def shipped(case, device):
     if WHY:
         return moegate.Choice({"BLOCK_SIZE_M": 16})  # unsupported() says why it does not run
-    experts = case.experts // int(case.rank.split("/")[1])
+    experts = case.experts // int(case.rank.split("@")[0].split("/")[1])
     # vLLM looks both products up by the layer: w1 [E, 2 I, H] and w2 [E, H, I].
     config = CONFIG(
         w1_shape=(experts, 2 * case.inter, case.hidden),
@@ -95,14 +101,28 @@ def unsupported(case, device):
     return WHY or None
 
 
-def variant(op):
-    return moegate.variant(
-        op, "vllm_triton", unsupported=unsupported, knobs=neighbours, choose=shipped, requires={"vllm": ""}
+def arrange(p):
+    """Untimed: which rows are in a block."""
+    p.kernel_config, p.blocks = {**p.config, "BLOCK_SIZE_M": rows_per_block(p)}, None
+    # A rank's experts are known by an expert_map, and with one vLLM always aligns.
+    if ASSIGN.why or getattr(p, "rank", "0/1") != "0/1":
+        return
+    sorted_ids, _, padded_rows = ASSIGN(
+        topk_ids=p.topk_ids,
+        config=p.config,
+        num_tokens=p.tokens,
+        top_k_num=p.topk,
+        global_num_experts=p.weights.shape[0],
+        expert_map=None,
     )
+    if sorted_ids is None:  # other activations have other ids, but as many blocks
+        p.kernel_config, p.blocks = p.config, p.packed("blocks of a row", (1,), "int32")
+        p.blocks[:] = padded_rows
 
 
 def launch(p, gate_up):
     n = p.weights.shape[1]
+    aligned = p.blocks is None
     weights = None if gate_up or not p.weighted else p.routing_weights.reshape(p.tokens, p.topk)
     KERNEL(
         A=p.x,
@@ -112,12 +132,12 @@ def launch(p, gate_up):
         B_scale=p.weight_scales,
         B_zp=None,
         topk_weights=weights,
-        sorted_token_ids=p.sorted_token_ids,
-        expert_ids=p.expert_ids,
-        num_tokens_post_padded=p.num_tokens_post_padded,
+        sorted_token_ids=p.sorted_token_ids if aligned else None,
+        expert_ids=p.expert_ids if aligned else p.topk_ids.reshape(-1),
+        num_tokens_post_padded=p.num_tokens_post_padded if aligned else p.blocks,
         mul_routed_weight=weights is not None,
         top_k=p.topk if gate_up else 1,
-        config={**p.config, "BLOCK_SIZE_M": rows_per_block(p)},
+        config=p.kernel_config,
         compute_type=tl.bfloat16,
         use_fp8_w8a8=True,
         use_int8_w8a8=False,
@@ -125,6 +145,19 @@ def launch(p, gate_up):
         use_int4_w4a16=False,
         per_channel_quant=False,
         block_shape=[128, 128],
+    )
+
+
+def variant(op):
+    return moegate.variant(
+        op,
+        "vllm_triton",
+        prepare=arrange,
+        unsupported=unsupported,
+        knobs=neighbours,
+        choose=shipped,
+        requires={"vllm": ""},
+        rows="listed",
     )
 
 

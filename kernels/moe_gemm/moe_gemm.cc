@@ -313,6 +313,7 @@ void MoeGemm::lay_out(const std::string& rows) {
   if (rows != "" && !expert_rows_) {
     expert_rows_ = &make_tensor("expert_rows", Role::activation, DType::i32, {shape.experts});
     rows_by_expert_ = &make_tensor("rows_by_expert", Role::activation, DType::i32, {shape.rows()});
+    topk_ids_ = &make_tensor("topk_ids", Role::activation, DType::i32, {shape.tokens, shape.topk});
     upload_lists();
   }
 }
@@ -321,6 +322,7 @@ void MoeGemm::upload_lists() {
   const ListedRows listed = list_rows(experts_, shape.experts);
   expert_rows_->upload(listed.expert_rows);
   rows_by_expert_->upload(listed.rows);
+  topk_ids_->upload(experts_);
 }
 
 bool MoeGemm::redraw(uint64_t change) {

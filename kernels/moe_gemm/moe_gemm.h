@@ -203,8 +203,9 @@ class MoeGemm : public Problem {
   /// Puts the output of a slip in place of the right one; none where the case cannot have it.
   void slip(Slip slip);
   Cost cost() const override;
-  /// listed: tensors expert_rows [E] and rows_by_expert [R], which have no padding; sorted: also x
-  /// and out in sorted order, tensors "sorted x" and so on; masked: "masked x" [E, Mmax, K] ...
+  /// listed: tensors expert_rows [E] and rows_by_expert [R], which have no padding, and topk_ids
+  /// [T, k]; sorted: also x and out in sorted order, tensors "sorted x" and so on; masked: "masked
+  /// x" [E, Mmax, K] ...
   void lay_out(const std::string& rows) override;
   std::vector<Fact> facts() const override;
 
@@ -267,7 +268,7 @@ class MoeGemm : public Problem {
   Tensor& out_;
   std::array<Reordered, 2> reordered_{};  // sorted, masked
   // Made when a variant first asks for them.
-  Tensor *expert_rows_ = nullptr, *rows_by_expert_ = nullptr;
+  Tensor *expert_rows_ = nullptr, *rows_by_expert_ = nullptr, *topk_ids_ = nullptr;
   DrawnRows<int32_t> drawn_experts_;  // of the layer
   std::vector<int32_t> experts_;      // [R], of this rank; -1: another rank's
   std::vector<int32_t> rows_;         // of this rank, ascending

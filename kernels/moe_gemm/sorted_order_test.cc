@@ -110,18 +110,29 @@ TYPED_TEST(MoeGemmSortedOrder, ListsHaveNoPaddingAndFollowTheRouting) {
     std::vector<std::vector<int32_t>> found;
     for (Tensor* tensor : problem.tensors()) {
       const bool is_list = tensor->name() == "expert_rows" || tensor->name() == "rows_by_expert";
-      if (is_list) found.push_back(tensor->template download<int32_t>());
+      if (is_list || tensor->name() == "topk_ids")
+        found.push_back(tensor->template download<int32_t>());
     }
     return found;
   };
+  const auto expect_ids = [](const std::vector<std::vector<int32_t>>& of) {
+    size_t place = 0;
+    for (size_t e = 0; e < of[0].size(); ++e) {
+      for (int32_t i = 0; i < of[0][e]; ++i) {
+        EXPECT_EQ(of[2][static_cast<size_t>(of[1][place++])], static_cast<int32_t>(e));
+      }
+    }
+  };
   const auto first = lists();
-  ASSERT_EQ(first.size(), 2u);
+  ASSERT_EQ(first.size(), 3u);
+  expect_ids(first);
   EXPECT_EQ(std::accumulate(first[0].begin(), first[0].end(), 0), problem.shape.rows());
   auto rows = first[1];
   std::ranges::sort(rows);
   for (int r = 0; r < problem.shape.rows(); ++r) EXPECT_EQ(rows[static_cast<size_t>(r)], r);
   problem.replace_activations(1);
   EXPECT_NE(lists()[1], first[1]);
+  expect_ids(lists());
   EXPECT_THROW(problem.lay_out("by_moon"), Error);
 }
 

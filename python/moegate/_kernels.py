@@ -198,9 +198,10 @@ def variant(
     where `moegate tune --check` asks.
 
     rows: how a grouped GEMM gets its rows. "listed": also without padding: p.expert_rows [E] counts those of an expert,
-    p.rows_by_expert [R] names them. "sorted": p.x, p.x_scales and p.out have a row per place of p.sorted_token_ids, too;
-    who writes x so is not timed. "masked", also untimed: p.x [E, Mmax, K], p.x_scales and p.out have an expert's rows
-    at the beginning of its part; Mmax is twice the most rows that an expert has, or all tokens, up to a multiple of 128.
+    p.rows_by_expert [R] names them, p.topk_ids [T, k] has each row's expert, -1 for other ranks'. "sorted": p.x,
+    p.x_scales and p.out have a row per place of p.sorted_token_ids, too; who writes x so is not timed. "masked", also
+    untimed: p.x [E, Mmax, K], p.x_scales and p.out have an expert's rows at the beginning of its part; Mmax is twice
+    the most rows that an expert has, or all tokens, up to a multiple of 128.
 
     requires: packages that it needs, as {"vllm": ">=0.11,<0.13"}, "" for any version; of a version only the numbers
     count (0.11.0rc1 is 0.11), and "python" is the interpreter's. Without them it is `unsupported`.

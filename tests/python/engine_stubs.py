@@ -71,7 +71,7 @@ class Routed:
             self.sorted += mine
             self.blocks += [e] * (len(mine) // block)
         self.padded = len(self.sorted)
-        capacity = self.rows + experts * (block - 1)
+        capacity = self.rows * block if self.rows < experts else self.rows + experts * (block - 1)
         self.sorted = np.array(self.sorted + [self.rows] * (capacity - self.padded))
         self.blocks = np.array(self.blocks + [-1] * (-(-capacity // block) - len(self.blocks)))
         self.counts = np.bincount(self.expert, minlength=experts)

@@ -5,6 +5,7 @@ import contextlib
 import inspect
 import types
 import unittest
+from unittest import mock
 
 import numpy as np
 from engine_stubs import TORCH, OnDevice, Routed, imported, module, pad
@@ -20,10 +21,15 @@ def multiply(A, B, C, A_scale, B_scale, topk_weights, sorted_token_ids, expert_i
     multiply.config = config
     rows = A.shape[0] * top_k
     out = C.reshape(rows, -1)
+    block = config["BLOCK_SIZE_M"]
     for row in range(int(num_tokens_post_padded[0])):
-        at, expert = sorted_token_ids[row], expert_ids[row // config["BLOCK_SIZE_M"]]
+        if sorted_token_ids is None:  # each block's first row is the block's number
+            at = rows if row % block else row // block
+        else:
+            at = sorted_token_ids[row]
         if at >= rows:
             continue
+        expert = expert_ids[row // block]
         a = A[at // top_k] * np.repeat(A_scale[at // top_k], block_shape[1])
         scales = np.repeat(np.repeat(B_scale[expert], block_shape[0], 0), block_shape[1], 1)
         out[at] = (B[expert] * scales[: B.shape[1]]) @ a
@@ -59,12 +65,20 @@ LOOKUP = {
 }
 
 
-def adapter(kernel, name="invoke_fused_moe_triton_kernel", installed=True):
+def assign(topk_ids, config, num_tokens, top_k_num, global_num_experts, expert_map, *, block_shape=None):
+    """What vLLM passes on in place of moe_align, at few tokens."""
+    assert expert_map is None
+    if num_tokens * top_k_num * 4 > global_num_experts:
+        return "sorted", "experts", "padded"
+    return None, topk_ids.reshape(-1), np.array([topk_ids.size * config["BLOCK_SIZE_M"]])
+
+
+def adapter(kernel, name="invoke_fused_moe_triton_kernel", installed=True, **more):
     """examples/engines/vllm_moe.py, imported where a vLLM with this kernel is installed, or none."""
     modules = [
         module("torch"),
         module("triton.language", bfloat16="bf16"),
-        module(MODULE, **{name: kernel}, **LOOKUP),
+        module(MODULE, **{name: kernel}, **LOOKUP, **more),
     ]
     return imported("vllm_moe", modules, "vllm", "0.11" if installed else None)
 
@@ -72,17 +86,26 @@ def adapter(kernel, name="invoke_fused_moe_triton_kernel", installed=True):
 class Vllm(unittest.TestCase):
     TOKENS, TOPK, EXPERTS, BLOCK, N, K = 5, 2, 4, 4, 256, 384
 
-    def problem(self, rows_of_x, weighted=1):
+    def problem(self, vllm, op, weighted=1):
+        rows_of_x = self.TOKENS * (1 if op == "gate_up" else self.TOPK)
         random = np.random.default_rng(1)
         routed = Routed(random, self.TOKENS, self.TOPK, self.EXPERTS, self.BLOCK)
         rows, self.experts = routed.rows, routed.expert
-        return types.SimpleNamespace(
-            tokens=self.TOKENS, topk=self.TOPK, experts=self.EXPERTS, weighted=weighted, config={"num_warps": 8},
+        p = types.SimpleNamespace(
+            tokens=self.TOKENS, topk=self.TOPK, experts=self.EXPERTS, weighted=weighted, rank="0/1",
+            config={"BLOCK_SIZE_M": 64, "num_warps": 8},
             x=random.normal(size=(rows_of_x, self.K)), x_scales=random.uniform(size=(rows_of_x, self.K // 128)),
             weights=random.normal(size=(self.EXPERTS, self.N, self.K)),
             weight_scales=random.uniform(size=(self.EXPERTS, self.N // 128, self.K // 128)),
             routing_weights=random.uniform(size=rows), out=np.zeros((rows, self.N)),
-            sorted_token_ids=routed.sorted, expert_ids=routed.blocks, num_tokens_post_padded=np.array([routed.padded]))
+            sorted_token_ids=routed.sorted, expert_ids=routed.blocks, num_tokens_post_padded=np.array([routed.padded]),
+            topk_ids=np.zeros((self.TOKENS, self.TOPK), int), packed=lambda name, shape, dtype: np.zeros(shape, dtype))
+        if not weighted:
+            del p.routing_weights
+        vllm.arrange(p)
+        p.topk_ids[:] = routed.expert.reshape(self.TOKENS, self.TOPK)  # other ones than prepare() saw
+        getattr(vllm, op)(p)
+        return p
 
     def truth(self, p, share, weighted):
         rows = []
@@ -95,18 +118,37 @@ class Vllm(unittest.TestCase):
 
     def test_both_products_get_their_operands(self):
         vllm = adapter(multiply)
-        self.assertIsNone(vllm.unsupported(types.SimpleNamespace(dtype="fp8"), None))
-        p = self.problem(self.TOKENS)
-        vllm.gate_up(p)
+        self.assertIsNone(vllm.unsupported(types.SimpleNamespace(dtype="fp8", scaling="block"), None))
+        p = self.problem(vllm, "gate_up")
         np.testing.assert_allclose(p.out, self.truth(p, self.TOPK, weighted=False))
         self.assertEqual(multiply.config, {"num_warps": 8, "BLOCK_SIZE_M": self.BLOCK})
-        p = self.problem(self.TOKENS * self.TOPK)
-        vllm.down(p)
+        p = self.problem(vllm, "down")
         np.testing.assert_allclose(p.out, self.truth(p, 1, weighted=True))
-        p = self.problem(self.TOKENS * self.TOPK, weighted=0)
-        del p.routing_weights
-        vllm.down(p)
+        p = self.problem(vllm, "down", weighted=0)
         np.testing.assert_allclose(p.out, self.truth(p, 1, weighted=False))
+
+    def test_few_tokens_have_a_block_for_each_row(self):
+        given = []
+
+        def kernel(**operands):
+            given.append((operands["sorted_token_ids"] is None, operands["config"]["BLOCK_SIZE_M"]))
+            multiply(**operands)
+
+        kernel.__signature__ = inspect.signature(multiply)
+        vllm = adapter(kernel, _prepare_expert_assignment=assign)
+        for experts in (39, 40):
+            with mock.patch.object(self, "EXPERTS", experts):
+                p = self.problem(vllm, "gate_up")
+                np.testing.assert_allclose(p.out, self.truth(p, self.TOPK, weighted=False))
+                p = self.problem(vllm, "down")
+                np.testing.assert_allclose(p.out, self.truth(p, 1, weighted=True))
+        self.assertEqual(given, [(False, self.BLOCK)] * 2 + [(True, 64)] * 2)
+        vllm = adapter(multiply, _prepare_expert_assignment=lambda ids, config: None)
+        self.assertEqual(vllm.ASSIGN.why, "vllm 0.11: _prepare_expert_assignment has no parameter 'topk_ids'")
+        with mock.patch.object(self, "EXPERTS", 40):
+            p = self.problem(vllm, "gate_up")
+        self.assertIsNone(p.blocks)
+        np.testing.assert_allclose(p.out, self.truth(p, self.TOPK, weighted=False))
 
     def test_a_choice_is_what_vllm_looks_up(self):
         vllm = adapter(multiply)
@@ -127,12 +169,11 @@ class Vllm(unittest.TestCase):
 
     def test_the_older_kernel_has_zero_points(self):
         vllm = adapter(also_taking("B_zp"), "invoke_fused_moe_kernel")
-        p = self.problem(self.TOKENS)
-        vllm.gate_up(p)
+        p = self.problem(vllm, "gate_up")
         np.testing.assert_allclose(p.out, self.truth(p, self.TOPK, weighted=False))
 
     def test_what_is_missing_or_other_is_unsupported(self):
-        case = types.SimpleNamespace(dtype="fp8")
+        case = types.SimpleNamespace(dtype="fp8", scaling="block")
         adapter(multiply, installed=False)
         self.assertEqual({one.unmet for one in VARIANTS[-3:]}, {"needs vllm, here not installed"})
         adapter(multiply)
@@ -141,7 +182,7 @@ class Vllm(unittest.TestCase):
         self.assertEqual(why, "vllm 0.11: invoke_fused_moe_triton_kernel has no parameter 'C'")
         why = adapter(multiply, "moved").unsupported(case, None)
         self.assertIn("has no attribute 'invoke_fused_moe_kernel'", why)
-        self.assertIn("dtype = bf16", adapter(multiply).unsupported(types.SimpleNamespace(dtype="bf16"), None))
+        self.assertIn("dtype = bf16", adapter(multiply).unsupported(types.SimpleNamespace(dtype="bf16", scaling="block"), None))
         why = adapter(also_taking("plan")).unsupported(case, None)
         self.assertEqual(
             why, "vllm 0.11: invoke_fused_moe_triton_kernel demands 'plan', which this file does not know")
@@ -164,7 +205,7 @@ class DeepGemm(unittest.TestCase):
             module("torch", **TORCH),
             module("deep_gemm", m_grouped_fp8_gemm_nt_contiguous=multiply,
                    set_mk_alignment_for_contiguous_layout=aligned_to.append)], "deep_gemm")
-        self.assertIsNone(deepgemm.unsupported(types.SimpleNamespace(dtype="fp8", block=8), None))
+        self.assertIsNone(deepgemm.unsupported(types.SimpleNamespace(dtype="fp8", scaling="block", block=8), None))
         places = len(routed.sorted)
         p = types.SimpleNamespace(
             tokens=5, topk=2, experts=4, x=random.normal(size=(places, 256)), x_scales=random.uniform(size=(places, 2)),
@@ -203,10 +244,10 @@ class DeepGemm(unittest.TestCase):
 
         deepgemm = imported("deepgemm_moe", [
             module("torch", **TORCH), module("deep_gemm", m_grouped_fp8_gemm_nt_masked=multiply)], "deep_gemm")
-        case = types.SimpleNamespace(dtype="fp8", block=64)
+        case = types.SimpleNamespace(dtype="fp8", scaling="block", block=64)
         self.assertIsNone(deepgemm.masked_unsupported(case, None))
         self.assertIn("m_grouped_gemm_fp8_fp8_bf16_nt_contiguous", deepgemm.unsupported(
-            types.SimpleNamespace(dtype="fp8", block=128), None))
+            types.SimpleNamespace(dtype="fp8", scaling="block", block=128), None))
         self.assertEqual([(one.name, one.rows) for one in VARIANTS[-2:]], [("deepgemm_masked", "masked")] * 2)
         p = types.SimpleNamespace(
             tokens=5, topk=2, experts=4, weighted=1,
@@ -232,8 +273,8 @@ class DeepGemm(unittest.TestCase):
     def test_an_older_one_has_one_alignment(self):
         deepgemm = imported("deepgemm_moe", [
             module("torch"), module("deep_gemm", m_grouped_fp8_gemm_nt_contiguous=min)], "deep_gemm")
-        self.assertIsNone(deepgemm.unsupported(types.SimpleNamespace(dtype="fp8", block=128), None))
-        why = deepgemm.unsupported(types.SimpleNamespace(dtype="fp8", block=64), None)
+        self.assertIsNone(deepgemm.unsupported(types.SimpleNamespace(dtype="fp8", scaling="block", block=128), None))
+        why = deepgemm.unsupported(types.SimpleNamespace(dtype="fp8", scaling="block", block=64), None)
         self.assertIn("has no attribute 'set_mk_alignment_for_contiguous_layout'", why)
 
 
