@@ -10,6 +10,7 @@
 
 #include "harness/base/error.h"
 #include "harness/base/text.h"
+#include "harness/kernel/recorded_routing.h"
 
 namespace moegate {
 namespace {
@@ -30,23 +31,34 @@ std::optional<ExpertRank> parsed(const std::string& text) {
   return ExpertRank{.ranks = *ranks, .rank = *rank};
 }
 
+std::vector<int32_t> numbers_by_map(const std::string& path, int experts, int ranks) {
+  const std::vector<int> rank_of = recorded_ranks(path, experts, ranks);
+  std::vector<int32_t> next, numbers;  // of each rank, of each expert
+  for (int rank = 0; rank < ranks; ++rank) next.push_back(rank * (experts / ranks));
+  for (const int rank : rank_of) numbers.push_back(next[static_cast<size_t>(rank)]++);
+  return numbers;
+}
+
 }  // namespace
 
 Param rank_param() {
   return {
       "rank", kWhole,
       "r/N: expert parallelism, rank r of N, which holds E/N experts and sees their rows alone; "
-      "busiest/N: the rank with most rows"};
+      "busiest/N: the rank with most rows; r/N@FILE.npy: the file has the rank of each expert"};
 }
 
 ExpertRank ExpertRank::of(const Case& c) {
   const auto experts = static_cast<int>(c.get_int("experts", 1, kMostExperts));
   if (!c.params.contains("rank")) return {.experts = experts};
   const std::string& text = c.get("rank");
-  std::optional<ExpertRank> rank = parsed(text);
+  const size_t at = std::min(text.find('@'), text.size());
+  std::optional<ExpertRank> rank = parsed(text.substr(0, at));
   if (!rank) {
-    usage_error("{}: rank = {} is no rank; use r/N with r from 0 to N - 1, or busiest/N from N = 2",
-                c.where(), text);
+    usage_error(
+        "{}: rank = {} is no rank; use r/N with r from 0 to N - 1, or busiest/N from N = 2, each "
+        "with @FILE.npy behind it for another placement",
+        c.where(), text);
   }
   if (experts % rank->ranks != 0) {
     std::vector<int> fit;
@@ -57,14 +69,20 @@ ExpertRank ExpertRank::of(const Case& c) {
                 c.where(), text, experts, rank->ranks, fmt::join(fit, ", "));
   }
   rank->experts = experts;
+  if (at < text.size()) rank->numbers = numbers_by_map(text.substr(at + 1), experts, rank->ranks);
   return *rank;
+}
+
+int32_t ExpertRank::number_of(int32_t id) const {
+  return id >= 0 && static_cast<size_t>(id) < numbers.size() ? numbers[static_cast<size_t>(id)]
+                                                             : id;
 }
 
 void ExpertRank::find(const std::vector<int32_t>& ids) {
   if (rank != kBusiest) return;
   std::vector<int64_t> rows(static_cast<size_t>(ranks));
   for (const int32_t id : ids) {
-    if (id >= 0 && id < experts) ++rows[static_cast<size_t>(id / local())];
+    if (id >= 0 && id < experts) ++rows[static_cast<size_t>(number_of(id) / local())];
   }
   rank = static_cast<int>(std::ranges::max_element(rows) - rows.begin());
 }
@@ -72,7 +90,7 @@ void ExpertRank::find(const std::vector<int32_t>& ids) {
 std::vector<int32_t> ExpertRank::own(std::vector<int32_t> ids) const {
   if (is_whole()) return ids;
   for (int32_t& id : ids) {
-    const int64_t own = int64_t{id} - first();
+    const int64_t own = int64_t{number_of(id)} - first();
     id = own >= 0 && own < local() ? static_cast<int32_t>(own) : -1;
   }
   return ids;

@@ -105,6 +105,14 @@ std::vector<std::vector<int>> rows_of(const std::string& path, const IntTable& t
   return rows;
 }
 
+/// `remedy`: what else to name.
+IntTable read_by_expert(const std::string& file, int experts, const char* remedy) {
+  IntTable table = read_npy(file);
+  if (table.columns == 1 && table.rows == experts) return table;
+  usage_error("'{}' has shape [{}, {}], but the case has experts = {}; name {}", file, table.rows,
+              table.columns, experts, remedy);
+}
+
 }  // namespace
 
 std::vector<std::vector<int>> recorded_ids(const std::string& path, const RoutingShape& shape,
@@ -125,11 +133,7 @@ std::vector<std::vector<int>> recorded_ids(const std::string& path, const Routin
 
 std::vector<double> recorded_loads(const std::string& path, const RoutingShape& shape) {
   const std::string file = found(path).string();
-  const IntTable table = read_npy(file);
-  if (table.columns != 1 || table.rows != shape.experts) {
-    usage_error("'{}' has shape [{}, {}], but the case has experts = {}; name counts of so many",
-                file, table.rows, table.columns, shape.experts);
-  }
+  const IntTable table = read_by_expert(file, shape.experts, "counts of so many");
   double sum = 0;
   for (const int64_t count : table.values) {
     if (count < 0) usage_error("'{}' has the count {}; counts begin with 0", file, count);
@@ -146,6 +150,27 @@ std::vector<double> recorded_loads(const std::string& path, const RoutingShape& 
     log_weights.push_back(std::log(static_cast<double>(count) * shape.experts / sum));
   }
   return log_weights;
+}
+
+std::vector<int> recorded_ranks(const std::string& path, int experts, int ranks) {
+  const std::string file = found(path).string();
+  const IntTable table = read_by_expert(file, experts, "the rank of each of so many");
+  std::vector<int> count(static_cast<size_t>(ranks)), all;
+  for (const int64_t rank : table.values) {
+    if (rank < 0 || rank >= ranks) {
+      usage_error("'{}' [{}]: expert {} has rank {}, which is not in [0, {}); map it to {} ranks",
+                  file, experts, all.size(), rank, ranks, ranks);
+    }
+    ++count[static_cast<size_t>(rank)];
+    all.push_back(static_cast<int>(rank));
+  }
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int its = count[static_cast<size_t>(rank)];
+    if (its == experts / ranks) continue;
+    usage_error("'{}' [{}] gives rank {} {} experts; give every rank {} of {}", file, experts, rank,
+                its, experts / ranks, experts);
+  }
+  return all;
 }
 
 }  // namespace moegate

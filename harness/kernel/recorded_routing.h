@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Routing that was recorded: expert ids of tokens, or how many tokens each expert got. Reads what
-// `python3 -m moegate.routing import` writes, and .npy files of any origin.
+// Routing that was recorded: expert ids of tokens, how many tokens each expert got, or which rank has
+// it. Reads what `python3 -m moegate.routing import` writes, and .npy files of any origin.
 #pragma once
 
 #include <cstdint>
@@ -29,5 +29,9 @@ std::vector<std::vector<int>> recorded_ids(const std::string& path, const Routin
 /// which experts go together is not in it.
 /// Throws Error(usage) for another shape, a count below 0, and fewer than topk experts with counts.
 std::vector<double> recorded_loads(const std::string& path, const RoutingShape& shape);
+
+/// The rank of each expert, [experts], each rank having as many: what an engine's load balancer
+/// chose. Throws Error(usage) for another shape, for what is no rank, and for an uneven share.
+std::vector<int> recorded_ranks(const std::string& path, int experts, int ranks);
 
 }  // namespace moegate

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "harness/base/test_fixture.h"
+#include "harness/kernel/expert_rank.h"
 
 namespace moegate::test {
 namespace {
@@ -147,6 +148,34 @@ TEST_F(RecordedRouting, RefusesLoadsThatAreNone) {
   EXPECT_EQ(refused(2), "accepted");
   EXPECT_PRED_FORMAT2(IsSubstring, "has 2 experts with a count above 0, but the case has topk = 3",
                       refused(3));
+}
+
+TEST_F(RecordedRouting, AMapSaysWhichRankHasAnExpert) {
+  const auto rank = [&](const std::string& of) {
+    Case c;
+    c.params = {{"experts", "6"}, {"rank", of + "@" + folder() + "map.npy"}};
+    return ExpertRank::of(c);
+  };
+  const auto refused = [&] { return refusal_of([&] { rank("0/3"); }); };
+  EXPECT_PRED_FORMAT2(IsSubstring, "map.npy' does not exist", refused());
+  write("map.npy", "(6,)", {2, 0, 1, 1, 0, 2});
+  const std::vector<int32_t> ids = {0, 1, 2, 3, 4, 5, -1, 6, 1};
+  EXPECT_EQ(rank("0/3").own(ids), (std::vector<int32_t>{-1, 0, -1, -1, 1, -1, -1, -1, 0}));
+  EXPECT_EQ(rank("1/3").own(ids), (std::vector<int32_t>{-1, -1, 0, 1, -1, -1, -1, -1, -1}));
+  EXPECT_EQ(rank("2/3").own(ids), (std::vector<int32_t>{0, -1, -1, -1, -1, 1, -1, -1, -1}));
+  ExpertRank busiest = rank("busiest/3");
+  busiest.find({0, 1, 5, 2, 6});
+  EXPECT_EQ(busiest.rank, 2);
+
+  write("map.npy", "(2, 3)", {0, 1, 0, 1, 0, 1});
+  EXPECT_PRED_FORMAT2(IsSubstring,
+                      "has shape [2, 3], but the case has experts = 6; name the rank of each",
+                      refused());
+  write("map.npy", "(6,)", {0, 1, 2, 0, 1, 3});
+  EXPECT_PRED_FORMAT2(IsSubstring, "map.npy' [6]: expert 5 has rank 3, which is not in [0, 3)",
+                      refused());
+  write("map.npy", "(6,)", {0, 1, 2, 0, 1, 1});
+  EXPECT_PRED_FORMAT2(IsSubstring, "gives rank 1 3 experts; give every rank 2 of 6", refused());
 }
 
 }  // namespace

@@ -69,6 +69,18 @@ TEST_F(RecordedRoutingTest, ARankOfExpertParallelismHasItsExpertsRows) {
   };
   EXPECT_GE(rows("busiest/2"), 20);
   EXPECT_LT(rows("1/4"), 20);
+  write("m.suite", layer + "op = moe_align\nblock = 16\n[s]\nrank = 1/4@map.npy\n");
+  const auto placed = [&](const std::string& ranks) {
+    python("np.save(\"map.npy\", [" + ranks + "])");
+    return moegate(
+        "run --suite m.suite --device host --rounds 1 --min-samples 10 --max-samples 20");
+  };
+  EXPECT_EQ(placed("0, 1, 2, 3, 0, 1, 2, 3").exit, 0);
+  EXPECT_EQ(placed("1, 0, 2, 3, 0, 1, 2, 3").exit, 0);
+  const Outcome judged = moegate("gate --against 2 --run 3");
+  EXPECT_EQ(judged.exit, 21) << judged.out << judged.err;
+  EXPECT_TRUE(judged.out.find("has other inputs than the base's") != std::string::npos);
+  EXPECT_TRUE(says(placed("0, 1, 2, 3"), "map.npy' has shape [4, 1], but the case has experts"));
   write("t.suite", layer + size + "op = fused_moe\n[s]\nrank = 0/3\n");
   EXPECT_TRUE(says(moegate("verify --suite t.suite"), "ranks that work: 1, 2, 4, 8"));
 }
