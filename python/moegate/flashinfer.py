@@ -316,15 +316,14 @@ def fault_of_routing(ids, experts):
 # - moe_gate_up and moe_down, where the weights are bf16, or fp8 with a scale factor for each 128 x
 #   128
 # - fused_moe, where they are fp8
-# A rank with a share of the experts has the rows of its experts, each as a token with one choice.
+# A share of the experts is a rank's: `rank = r/N`.
 
 _MOST_TOKENS, _MOST_EXPERTS, _MOST_CHOICES = 65536, 1024, 16
 _SCALE_GROUP = 128  # of fp8 scale factors
 _LOGITS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
 
-# `spec` is what a suite says of it. Of a recorded one `rank` is that of the rank's rows, if the
-# rank has a share of the experts, and `rows` how many there are.
-Routing = namedtuple("Routing", "spec rank rows", defaults=("uniform", "", 0))
+# What a suite says of it; `rank`: of a layer that has a share of the experts.
+Routing = namedtuple("Routing", "spec rank", defaults=("uniform", ""))
 
 
 class Layer:
@@ -436,7 +435,11 @@ class Layer:
             self.dtype = "fp8"
         elif dtype == "bfloat16" and self._dimensions(weights) == 3:
             self.dtype = "bf16"
-        else:
+        if self.dtype and self.experts % self.local:
+            self.dtype = ""
+            why = f"{self.local} of {self.experts} experts are no rank's even share"
+            self.lacking.append(f"fused_moe, moe_gate_up, moe_down: {why}")
+        elif not self.dtype:
             such = " in such blocks" if blocks else " with such scale factors" if fp8 else ""
             why = f"none has weights of {dtype or 'an unknown type'}{such}"
             self.lacking.append(f"fused_moe, moe_gate_up, moe_down: {why}")
@@ -489,15 +492,11 @@ class Layer:
         return params
 
     def _products(self, tokens, routing):
-        """What reaches the rank, where it has a share of the experts. At even loads each of its
-        rows is taken for a token of its own."""
-        spec, rows, topk = routing.spec, tokens, self.topk
-        if self.local < self.experts:
-            even = -(-tokens * self.topk * self.local // self.experts)
-            spec, rows, topk = routing.rank or "uniform", routing.rows if routing.rank else even, 1
-        params = {"tokens": rows, "experts": self.local, "topk": topk}
+        params = {"tokens": tokens, "experts": self.experts, "topk": self.topk}
         params.update(hidden=self.hidden, inter=self.inter)
-        return {**params, "routing": spec} if spec != "uniform" else params
+        if routing.rank:
+            params["rank"] = routing.rank
+        return {**params, "routing": routing.spec} if routing.spec != "uniform" else params
 
 
 # ---- Workloads of traces
@@ -566,23 +565,19 @@ class Recorder:
         """As recorded, where that can be read; else even, and `faults` says why. `read` gets the
         fields that were."""
         ids = self._read_ids(layer, workload, tokens, read, faults) if tokens > 0 else None
-        if ids is None:
-            return Routing()
-        spec = self._keep(ids)
-        if layer.local == layer.experts:
-            return Routing(spec)
-        name = "local_expert_offset"
+        spec = "uniform" if ids is None else self._keep(ids)
+        return Routing(spec, self._rank_of(layer, workload, read, faults))
+
+    def _rank_of(self, layer, workload, read, faults):
+        if layer.local == layer.experts or not layer.dtype:
+            return ""
+        name, ranks = "local_expert_offset", layer.experts // layer.local
         offset = workload.inputs.get(name)
-        most = layer.experts - layer.local
-        if not offset or offset.value is None or not 0 <= offset.value <= most:
-            faults.append("local_expert_offset is no expert: even loads for the rank's share")
-            return Routing(spec)
+        if not offset or offset.value not in range(0, layer.experts, layer.local):
+            faults.append(f"{name} is no rank's first expert: imported with rank = busiest/{ranks}")
+            return f"busiest/{ranks}"
         self._mark(name, ("type", "value"), read)
-        # A row of one expert, counted from the rank's first, for each choice of one of them, token
-        # by token.
-        first = int(offset.value)
-        rows = ids[(ids >= first) & (ids < first + layer.local)].reshape(-1, 1) - first
-        return Routing(spec, self._keep(rows), len(rows))
+        return f"{int(offset.value) // layer.local}/{ranks}"
 
     def _read_ids(self, layer, workload, tokens, read, faults):
         inputs = workload.inputs
@@ -782,10 +777,6 @@ class TraceImport:
         """Returns the fields of the traces that were read."""
         for lacking in layer.lacking:
             self._say_of(layer.name, lacking)
-        if layer.local < layer.experts and layer.dtype:
-            share = f"a rank with {layer.local} of {layer.experts} experts"
-            rows = "the tokens of its products are the rows that reach it"
-            self._say_of(layer.name, f"{share}: {rows}")
         read = {"definition"}
         for workload in workloads:
             tokens = workload.axes.get(layer.tokens_axis)

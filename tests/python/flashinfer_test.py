@@ -310,9 +310,8 @@ class Import(unittest.TestCase):
 
     def test_every_kind_of_trace_of_the_schema(self):
         imported = fi.import_trace_set(str(TRACES), "about", "data")
-        # At even loads one of a token's two choices is of the four experts of the rank.
-        rank = " experts=4 hidden=128 inter=128 topk=1"
-        rank_3 = " experts=4 hidden=128 inter=128 routing=replay:data/routing-f909674dae4a.npy topk=1"
+        rank, of_rank_1 = (f" experts=8 hidden=128 inter=128 rank={r}/2" for r in (0, 1))
+        recorded = " routing=replay:data/routing-b7ba4e16fe3e.npy"
         rest = " experts=8 hidden=128 inter=128 topk=2"
         bf16 = " dtype=bf16 experts=8 hidden=128 inter=64 routing=replay:data/routing-30e2cb6f66a3.npy topk=2"
         head = " experts=8 groups=2 hidden=128"
@@ -323,13 +322,16 @@ class Import(unittest.TestCase):
                 f"moe_gate_up 4{bf16}",
                 f"moe_down 4{bf16}",
                 f"topk_sort 1,5,16{head}{of_groups}",
-                f"fused_moe 1,5,16{rank}",
-                f"moe_gate_up 1,5,16{rank}",
-                f"moe_down 1,5,16{rank}",
-                f"topk_sort 3{head} routing=replay:data/routing-b7ba4e16fe3e.npy{of_groups}",
-                f"fused_moe 4{rank_3}",
-                f"moe_gate_up 4{rank_3}",
-                f"moe_down 4{rank_3}",
+                f"fused_moe 1,16{rank} topk=2",
+                f"moe_gate_up 1,16{rank} topk=2",
+                f"moe_down 1,16{rank} topk=2",
+                f"topk_sort 3{head}{recorded}{of_groups}",
+                f"fused_moe 3{of_rank_1}{recorded} topk=2",
+                f"moe_gate_up 3{of_rank_1}{recorded} topk=2",
+                f"moe_down 3{of_rank_1}{recorded} topk=2",
+                f"fused_moe 5{of_rank_1} topk=2",
+                f"moe_gate_up 5{of_rank_1} topk=2",
+                f"moe_down 5{of_rank_1} topk=2",
                 "topk_sort 2 dtype=bf16 experts=8 hidden=128 scoring=topk_softmax topk=2",
                 f"fused_moe 2{rest}",
                 f"moe_gate_up 2{rest}",
@@ -343,7 +345,6 @@ class Import(unittest.TestCase):
             "fused_something_h64: 1 workload left out: no .json file beside the traces defines it",
             "routing_logits is in a file that is not there; imported with routing = uniform",
             "none has weights of float8_e4m3fn with such scale factors",
-            "a rank with 4 of 8 experts",
             "1 solution not imported",
             "1 COMPILE_ERROR, 1 INCORRECT_DTYPE, 1 INCORRECT_NUMERICAL, 1 INCORRECT_SHAPE, 2 PASSED, "
             "1 RUNTIME_ERROR, 1 TIMEOUT",
@@ -364,7 +365,6 @@ class Import(unittest.TestCase):
             {
                 "30e2cb6f66a3": [[0, 7], [7, 3], [5, 6], [1, 0]],  # as recorded
                 "b7ba4e16fe3e": [[0, 1], [6, 7], [6, 7]],  # from logits and bias
-                "f909674dae4a": [[2], [3], [2], [3]],  # of experts 4 to 7
             },
         )
 
@@ -422,15 +422,25 @@ class Import(unittest.TestCase):
         self.assertEqual(code, fi.USAGE)
         self.assertEqual(why, "c.json: defines 'x', which a.json defines otherwise; import one of them")
 
-    def test_a_share_of_the_experts_has_their_rows_rounded_up(self):
-        sizes = {"num_experts": 8, "num_local_experts": 4, "hidden_size": 128, "intermediate_size": 128}
+    def test_a_share_of_the_experts_is_a_ranks(self):
+        sizes = {"num_experts": 8, "num_local_experts": 2, "hidden_size": 128, "intermediate_size": 128}
         axes = {"n": {"type": "var"}, **{name: {"value": size} for name, size in sizes.items()}}
         weights = {"w1": {"dtype": "bfloat16", "shape": ["e", "n", "k"]}}
         layer = {"name": "m_topk3", "op_type": "moe", "outputs": {}, "axes": axes, "inputs": weights}
-        line = trace_line("m_topk3", '{"n":1}')
-        imported = self.suite(("d.json", layer), ("t.jsonl", line + line.replace(b'"u"', b'"v"')))
-        rank = " 2 dtype=bf16 experts=4 hidden=128 inter=128 topk=1"
-        self.assertEqual(sections_of(imported.text), [f"moe_gate_up{rank}", f"moe_down{rank}"])
+        lines = [trace_line("m_topk3", '{"n":1}')]
+        for offset in (6, 3, 8):
+            given = {"local_expert_offset": {"type": "scalar", "value": offset}}
+            lines.append(trace_line("m_topk3", f'{{"n":{offset}}}', json.dumps(given)))
+        imported = self.suite(("d.json", layer), ("t.jsonl", b"".join(lines)))
+        busiest, last = (f" dtype=bf16 experts=8 hidden=128 inter=128 rank={r}/4 topk=3" for r in ("busiest", 3))
+        self.assertEqual(
+            sections_of(imported.text),
+            [f"moe_gate_up 1,3,8{busiest}", f"moe_down 1,3,8{busiest}", f"moe_gate_up 6{last}", f"moe_down 6{last}"])
+        self.assertSaid(imported, "local_expert_offset is no rank's first expert: imported with rank = busiest/4")
+        axes["num_local_experts"]["value"] = 3
+        imported = self.suite(("d.json", layer), ("t.jsonl", lines[0]))
+        self.assertEqual(imported.text, "")
+        self.assertSaid(imported, "moe_down: 3 of 8 experts are no rank's even share")
 
     def test_a_workload_that_is_there_twice_is_one(self):
         line = trace_line("moegate.op,a=1", '{"a":2}')
@@ -789,17 +799,17 @@ class Commands(Scratch):
     def test_a_suite_says_where_its_recordings_are(self):
         code, out, _ = self.command("import", "flashinfer-trace", str(TRACES), "--out", "./imported", "--name", "n")
         self.assertEqual(code, 0)
-        self.assertTrue(out.endswith("23 cases, 3 recorded routings in ./imported/n.suite; "
+        self.assertTrue(out.endswith("23 cases, 2 recorded routings in ./imported/n.suite; "
                                      "`moegate list cases --suite ./imported/n.suite`\n"), out)
         text = pathlib.Path("imported/n.suite").read_text()
-        self.assertIn("routing = replay:imported/data/routing-f909674dae4a.npy\n", text)
-        self.assertEqual(len(os.listdir("imported/data")), 3)
+        self.assertIn("routing = replay:imported/data/routing-b7ba4e16fe3e.npy\n", text)
+        self.assertEqual(len(os.listdir("imported/data")), 2)
         for name in ("home/suites", "home/reports"):
             os.makedirs(name)
         with mock.patch.dict(os.environ, MOEGATE_HOME="home"):
             self.assertEqual(self.command("import", "flashinfer-trace", str(TRACES), "--out", "home/suites/of")[0], 0)
         text = pathlib.Path("home/suites/of/flashinfer-trace.suite").read_text()
-        self.assertIn("routing = replay:suites/of/data/routing-f909674dae4a.npy\n", text)
+        self.assertIn("routing = replay:suites/of/data/routing-b7ba4e16fe3e.npy\n", text)
 
     def test_a_result_that_could_not_be_printed_is_no_success(self):
         pathlib.Path("t.jsonl").write_bytes(trace_line("moegate.op,a=1", "{}"))  # so little that it is buffered
