@@ -407,7 +407,6 @@ TEST_F(PythonTest, ModulesThatASuiteLoadsMayNotBecomeMore) {
                 .out,
             "variant,Modules,Kernels\r\nother,3,2\r\nplain,3,\r\n")
       << "the third module has the code of another";
-
   const std::string more =
       "UPDATE metric_value SET value = {} WHERE metric_id = (SELECT "
       "metric_id FROM metric_name WHERE name = 'modules') AND result_id = (SELECT "
