@@ -197,7 +197,7 @@ void Bench::guarded(Result& result, const std::function<void()>& work) {
     if (refused().empty() && !advice.empty()) throw Error(e.code(), e.what() + advice);
     if (refused().empty()) throw;
   }
-  if (std::ranges::count(result.accuracy, false, &Accuracy::ok) > 0) result.why += pool_advice();
+  if (has_poison(result)) result.why += pool_advice();
   if (refused().empty()) return;
   spoilt_ = true;
   reject(refused(), {}, result);

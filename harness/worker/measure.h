@@ -164,6 +164,8 @@ class Bench {
   void guarded(Result& result, const std::function<void()>& work);
   /// Behind what went wrong on a poisoned pool: what to do about it. Empty: none was poisoned.
   std::string pool_advice() const;
+  /// Whether outputs are wrong and, in sets that were verified, what poison leaves.
+  bool has_poison(const Result& result) const;
   void remember_inputs();
   /// Name of the first tensor whose guard band changed; empty: none, or there are none.
   std::string broken_guard(const Problem& problem) const;
@@ -195,6 +197,7 @@ class Bench {
   const uint64_t unseen_ = random_() | 1;  // the change whose truth the first problem finds
   size_t drawn_ = 0;                       // problems that have drawn other activations
   size_t poisoned_ = 0, kept_ = 0;         // bytes of the pool when it was poisoned last
+  uint8_t poison_ = Tensor::kPoisonByte;   // with this
   bool spoilt_ = false;
 };
 

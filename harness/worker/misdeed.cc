@@ -50,12 +50,29 @@ size_t Bench::tensor_bytes() const {
 void Bench::poison(const Variant& variant, const std::vector<Problem*>& sets, uint8_t byte) {
   for (Problem* set : sets) set->poison(byte);
   poisoned_ = kept_ = 0;
+  poison_ = byte;
   if (!variant.pool) return;
   for (const PoolSegment& segment : variant.pool()) {
     device_.fill(segment.data, byte, segment.bytes);
     poisoned_ += segment.bytes;
     kept_ += segment.kept;
   }
+}
+
+bool Bench::has_poison(const Result& result) const {
+  const auto& outputs = result.accuracy;
+  if (poisoned_ == 0 || std::ranges::all_of(outputs, &Accuracy::ok)) return false;
+  if (std::ranges::any_of(outputs, [](const Accuracy& a) { return a.nonfinite > 0; })) return true;
+  constexpr int kWord = 4;  // of other numbers, so many bytes are hardly all alike
+  for (size_t i = 0; i < std::min(sets_.size(), result.seeds.size()); ++i) {
+    for (const Tensor* tensor : sets_[i]->tensors()) {
+      if (tensor->role() != Role::output) continue;
+      std::vector<uint8_t> bytes(tensor->bytes());
+      device_.download(bytes.data(), tensor->data(), bytes.size());
+      if (std::search_n(bytes.begin(), bytes.end(), kWord, poison_) != bytes.end()) return true;
+    }
+  }
+  return false;
 }
 
 std::string Bench::pool_advice() const {

@@ -208,6 +208,17 @@ TEST_F(Pool, WhatALaunchFindsThereOfTheOneBeforeIsPoison) {
   }
 }
 
+TEST_F(Pool, IsNotToBlameForWrongNumbers) {
+  const Result result = measured([this](Problem& problem, const Launch& where) {
+    if (segments_.empty()) allocate(512, 0);
+    honest_(problem, where);
+    only(problem, Role::output).data<uint16_t>()[7] ^= 0x8000;  // its sign
+  });
+  EXPECT_FALSE(verified_);
+  expect_wrong(result, "1 of ");
+  EXPECT_EQ(result.why.find("poisoned"), std::string::npos) << result.why;
+}
+
 TEST_F(Pool, MayNotGrowWhileLaunchesAreTimed) {
   const Result result =
       measured([this, launches = 0](Problem& problem, const Launch& where) mutable {
