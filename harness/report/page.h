@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -98,6 +99,7 @@ struct LevelChart {
   std::shared_ptr<const std::vector<Run>> runs;  // of all charts of a site
   std::vector<Point> points;                     // by run
   std::map<size_t, double> steps;                // at these points: the change, 0.08 is 8 % slower
+  std::set<size_t> of_environment = {};          // which of these steps the environment made
 };
 
 using Block = std::variant<Heading, Paragraph, List, Rows, Commands, Chart, LevelChart>;

@@ -150,10 +150,10 @@ class BlockWriter {
     out_ += R"(,"reach":)" + json_list(chart.points, [](std::string& out, const Point& p) {
               append_value(out, std::round(p.reach / kReachUnit));
             });
-    out_ += R"(,"steps":)" + json_list(chart.steps, [](std::string& out, const auto& step) {
+    out_ += R"(,"steps":)" + json_list(chart.steps, [&](std::string& out, const auto& step) {
               out += fmt::format("[{},", step.first);
               append_value(out, 100 * step.second);
-              out += ']';
+              out += chart.of_environment.contains(step.first) ? ",1]" : "]";
             });
     out_ += '}';
   }

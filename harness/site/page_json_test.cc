@@ -122,6 +122,9 @@ TEST(PageJson, LevelsAreNumbersAndRunsAreNamedOnce) {
   EXPECT_EQ(block["reach"], Json::parse("[372,null]")) << "in 1e-5 of the logarithm";
   EXPECT_EQ(block["code"], Json::parse("[0,2]"));
   EXPECT_EQ(block["steps"], Json::parse("[[1,8]]"));
+  LevelChart environment = chart;
+  environment.of_environment = {1};
+  EXPECT_EQ(json_of(environment)["steps"], Json::parse("[[1,8,1]]"));
   EXPECT_EQ(block["signals"], Json::parse(R"({"margin":0.015})"));
 }
 

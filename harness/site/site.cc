@@ -214,11 +214,13 @@ std::string note_on_steps(size_t runs, bool left_out, bool found) {
   return found ? "" : no_step_in(runs);
 }
 
-void add_history(Page& page, const Site& site, size_t place) {
+void add_history(Page& page, Site& site, size_t place) {
   const SiteRow& row = site.data.rows[place];
   for (const auto& [conditions, points] : histories_of(site.data, row)) {
     LevelChart chart = level_chart_of(site, row, conditions, points);
     chart.steps = steps_of(points, site.steps.searched.contains({place, conditions}));
+    chart.of_environment =
+        steps_of_environment(site.store, site.data, points, chart.steps, site.pairs);
     const std::string note = note_on_steps(
         points.size(), site.steps.left_out.contains({place, conditions}), !chart.steps.empty());
     page.add(0, std::move(chart));

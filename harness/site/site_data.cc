@@ -8,6 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "harness/judge/step_class.h"
 #include "harness/judge/steps.h"
 #include "harness/judge/verdict.h"
 #include "harness/report/history.h"
@@ -233,6 +234,55 @@ std::map<size_t, double> steps_of(const Points& points, bool searched) {
     steps[first + change.at] = std::expm1(change.after - change.before);
   }
   return steps;
+}
+
+namespace {
+
+const SitePoint* point_of(const SiteRow& row, uint32_t run) {
+  const auto at = std::ranges::lower_bound(row.points, run, {}, &SitePoint::run);
+  return at != row.points.end() && at->run == run && at->level ? &*at : nullptr;
+}
+
+BetweenRuns read_between(Store& store, const SiteData& data, uint32_t before, uint32_t after) {
+  BetweenRuns between;
+  for (const SiteRow& row : data.rows) {
+    const SitePoint *from = point_of(row, before), *to = point_of(row, after);
+    if (!from || !to || from->code == 0 || from->code != to->code) continue;
+    between.alike.push_back(double{to->mean_log} - double{from->mean_log});
+  }
+  const auto base = store.environment(data.runs[before].info.id);
+  const auto head = store.environment(data.runs[after].info.id);
+  if (!base.empty() && !head.empty()) between.environment = changes_between(base, head);
+  return between;
+}
+
+StepPoint recorded(const SiteData& data, const SitePoint& point) {
+  const RunInfo& run = data.runs[point.run].info;
+  StepPoint step;
+  if (point.code != 0) step.code = std::to_string(point.code);
+  step.commit = measured_commit(run);
+  if (const auto sets = run.tags.find(kSetsTag); sets != run.tags.end()) step.sets = sets->second;
+  return step;
+}
+
+}  // namespace
+
+std::set<size_t> steps_of_environment(Store& store, const SiteData& data, const Points& points,
+                                      const std::map<size_t, double>& steps, RunPairs& pairs) {
+  std::set<size_t> found;
+  for (const auto& [at, change] : steps) {
+    StepQuestion question{recorded(data, *points[at - 1]), recorded(data, *points[at]),
+                          std::log1p(change)};
+    if (question.before.code == question.after.code) continue;
+    if (question.before.commit != question.after.commit) continue;  // nothing more need be read
+    const std::pair runs(points[at - 1]->run, points[at]->run);
+    const auto [pair, first] = pairs.try_emplace(runs);
+    if (first) pair->second = read_between(store, data, runs.first, runs.second);
+    question.alike = pair->second.alike;
+    question.environment = pair->second.environment;
+    if (classify_step(question).kind == StepClass::environment) found.insert(at);
+  }
+  return found;
 }
 
 StepSearch plan_search(const SiteData& data, size_t work) {

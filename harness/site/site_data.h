@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -73,6 +74,18 @@ std::map<int, Points> histories_of(const SiteData& data, const SiteRow& row);
 /// The steps among the newest points, as `report history` finds them: the change, a share, by the
 /// index of the point after it. Without a search those where the code changed.
 std::map<size_t, double> steps_of(const Points& points, bool searched);
+
+/// What two runs have otherwise, for the classes of steps between them; by their indices.
+struct BetweenRuns {
+  std::vector<double> alike;  // changes of rows whose code is the same
+  std::optional<std::vector<EnvironmentChange>> environment;
+};
+using RunPairs = std::map<std::pair<uint32_t, uint32_t>, BetweenRuns>;
+
+/// Which of a history's steps the environment made (judge/step_class.h). Of the data of a case a
+/// site knows nothing. `pairs` keeps what was read.
+std::set<size_t> steps_of_environment(Store& store, const SiteData& data, const Points& points,
+                                      const std::map<size_t, double>& steps, RunPairs& pairs);
 
 /// Histories in which some split parts the newest points clearly, so that they may have a step, by
 /// the index of their row and their conditions.

@@ -28,6 +28,7 @@ struct Site {
   SiteOptions options;
   SiteData data;
   StepSearch steps = {};
+  RunPairs pairs = {};
   std::shared_ptr<const std::vector<LevelChart::Run>> run_names = {};  // as data.runs
   std::vector<std::pair<ShownReport, RowReport>> row_reports = {};
   std::vector<int64_t> first_results = {};  // of the rows' newest runs

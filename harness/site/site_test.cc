@@ -314,5 +314,26 @@ TEST_F(SiteStepsTest, RunsThatDoNotCompareAreHistoriesOfTheirOwn) {
   EXPECT_TRUE(plan_search(data_).searched.empty()) << "the step is another device's";
 }
 
+TEST_F(SiteStepsTest, OfOneCommitWhoseCodeChangedAreTheEnvironments) {
+  add_row(4, 0.1);
+  for (size_t i = 0; i < 4; ++i) data_.rows[0].points[i].code = i < 2 ? 1 : 2;
+  for (SiteRun& run : data_.runs) run.info.git_sha = "abc";
+  const ScratchFolder folder;
+  Store store = Store::open((folder / "s.sqlite").string(), Store::Mode::write);
+  const auto found = [&] {
+    RunPairs pairs;
+    return steps_of_environment(store, data_, points(0), steps_of(points(0), true), pairs);
+  };
+  EXPECT_EQ(found(), (std::set<size_t>{2}));
+  data_.runs[2].info.git_sha = "def";
+  EXPECT_TRUE(found().empty()) << "the commit changed, too";
+  data_.runs[2].info.git_sha = "abc";
+  for (int row = 0; row < 3; ++row) {
+    add_row(4, 0.1);
+    for (SitePoint& p : data_.rows.back().points) p.code = 7;
+  }
+  EXPECT_TRUE(found().empty()) << "rows whose code did not change moved alike";
+}
+
 }  // namespace
 }  // namespace moegate::test

@@ -29,6 +29,12 @@ function unpackLevels(block, shared) {
       codes[of.code[i]], number(steps.has(i) ? steps.get(i) : null)];
   });
   var columns = ["run", "started", "commit", block.unit, "from", "to", "processes", "code", "step (%)"];
+  var isOfEnvironment = function (step) { return step.length > 2; };
+  if (block.steps.some(isOfEnvironment)) {
+    var causes = new Map(block.steps.filter(isOfEnvironment).map(function (step) { return [step[0], "environment"]; }));
+    columns.push("step of");
+    rows.forEach(function (row, i) { row.push(causes.get(i) || ""); });
+  }
   return {c: block.y, title: block.title, signals: Object.assign({unit: block.unit}, block.signals),
     t: {columns: columns, links: {run: "night={run}"}, rows: rows}};
 }

@@ -27,6 +27,7 @@ from browser import By, Keys
 KEY = "moe_down/experts=256,hidden=7168,launch=graph,cache=cold,routing=uniform,tokens=1,topk=8"
 HOSTILE_KEY = KEY.replace("moe_down", "topk_sort")
 CASE = f"case={KEY}&variant=chain3"
+ENVIRONMENT = (16, 17)  # runs of the GPU, one after the other
 NEWEST, HOST = 32, 30  # runs of make_store.py: the newest of the GPU and of the host
 PAGES = {"start": "start", "night": f"night={NEWEST}", "older-night": "night=2",
          "operator": f"operator=moe_down&run={NEWEST}", "operator-host": f"operator=moe_down&run={HOST}",
@@ -58,6 +59,11 @@ class PagesTest(browser.BrowserTest):
         make_store.make(cls.db, 12, 24)
         with sqlite3.connect(cls.db) as db:
             db.execute("UPDATE run_case SET suite = 'pr-aiter-3526' WHERE run_id = 2")
+            # In the middle another compiler makes slower code of one commit: of one row.
+            db.execute("UPDATE run SET git_sha = (SELECT git_sha FROM run WHERE run_id = ?) WHERE run_id = ?", ENVIRONMENT)
+            db.execute("UPDATE result SET code = 'e', span_ns = 1.2 * span_ns WHERE variant = 'chain3' AND timer = 'cupti' "
+                       "AND case_id = (SELECT case_id FROM bench_case WHERE key = ?) AND process_id IN "
+                       "(SELECT process_id FROM process WHERE run_id >= ?)", [HOSTILE_KEY, ENVIRONMENT[1]])
         (cls.folder / "moegate.ini").write_text("[project]\nrepository = https://example.org/o/r\n")
         (cls.folder / "own.sql").write_text(OWN_SQL)
         (cls.folder / "own.vg.json").write_text(OWN_CHART)
@@ -270,6 +276,15 @@ class PagesTest(browser.BrowserTest):
         for mark, count in {"step": 1, "baseline": 1, "margin": 1, "intervals": 24, "interval": 1}.items():
             self.assertEqual(count, self.js("return document.querySelectorAll(arguments[0]).length",
                                             f"{history}{mark} > line, {history}{mark} > path"), mark)
+
+    def test_a_step_of_the_environment_has_its_mark_and_its_legend(self):
+        has = """const chart = document.querySelector('[data-chart=history]');
+            return [chart.querySelectorAll('g.environment > path').length, chart.textContent.includes('step of the env'),
+                    [...chart.querySelectorAll('tbody tr')].map(r => r.cells[9]?.textContent ?? '').filter(Boolean)]"""
+        self.open_page(CASE)
+        self.assertEqual([0, False, []], self.js(has), "its code changed with the commit")
+        self.open_page(f"case={HOSTILE_KEY}&variant=chain3")
+        self.assertEqual([1, True, ["environment"]], self.js(has))
 
     def test_the_history_has_every_run_with_its_interval(self):
         self.open_page(CASE)
