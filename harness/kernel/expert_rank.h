@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expert parallelism: a case about one of N ranks, which holds the experts r*E/N to (r+1)*E/N - 1
 // of its layer. Where a map places them otherwise, experts are numbered anew by it, as engines that
-// balance loads do: the rank's in ascending order, behind those of lower ranks. Routing, recorded or drawn, is the layer's; a rank sees its own experts' rows.
+// balance loads do: the rank's in ascending order, behind those of lower ranks. Routing, recorded
+// or drawn, is the layer's; a rank sees its own experts' rows.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Routing that was recorded: expert ids of tokens, how many tokens each expert got, or which rank has
-// it. Reads what `python3 -m moegate.routing import` writes, and .npy files of any origin.
+// Routing that was recorded: expert ids of tokens, how many tokens each expert got, or which rank
+// has it. Reads what `python3 -m moegate.routing import` writes, and .npy files of any origin.
 #pragma once
 
 #include <cstdint>

@@ -41,8 +41,9 @@ constexpr const char* kUnseenMetric = "unseen_activations";
 
 // What a kernel that is compiled where it is launched (a Python file's) costs before its first
 // result, as metrics: seconds of its first launch in a process; modules that this launch loaded on
-// the GPU, their bytes, and machine codes of kernels that no module before had. Only the seconds depend on what the compiler finds in its caches: 0 of
-// the last metric says that they were empty when the process first launched any.
+// the GPU, their bytes, and machine codes of kernels that no module before had. Only the seconds
+// depend on what the compiler finds in its caches: 0 of the last metric says that they were empty
+// when the process first launched any.
 constexpr const char* kFirstCallMetric = "first_call";
 constexpr const char* kModulesMetric = "modules";
 constexpr const char* kModuleBytesMetric = "module_bytes";
