@@ -17,11 +17,11 @@
 // A unit, 544 bytes of MXFP4, takes 63 instructions of a warp, where all parts have equally many.
 // On an H100 (419b00d6), us at 1, 8 and 32 tokens of gpt-oss-20b, stream_mma in brackets: gate-up
 // 18.9, 73.8, 106 (19.4, 75.5, 112), down 12.9, 41.1, 57.5 (13.3, 40.3, 67.1); Kimi-K2's int4
-// gate-up 12.0, 52.7, 147 (23.2, 51.9, 150). It reads 2.6 TB/s from 8 tokens on, 1.9 at one: there
+// gate-up 12.0, 52.7, 147 (23.2, 51.9, 150). It reads 2.6 TB/s from 8 tokens on, 1.9 at one. There
 // a third of all samples are warps that wait for the copies of x, and cp.async.wait_all does not
-// come back before the weights that were asked for earlier. Bulk copies of the first rows, which are
-// waited for apart, gain 1 to 2 % (H200); of all rows, with barriers of their own, they take registers
-// from the loop, and 7 to 9 % more time.
+// come back before the weights that were asked for earlier. Bulk copies of the first rows, which
+// are waited for apart, gain 1 to 2 % (H200); of all rows, with barriers of their own, they take
+// registers from the loop, and 7 to 9 % more time.
 #include <algorithm>
 
 #include "kernels/cuda/dependent_launch.cuh"
