@@ -182,7 +182,9 @@ class Vllm(unittest.TestCase):
         self.assertEqual(why, "vllm 0.11: invoke_fused_moe_triton_kernel has no parameter 'C'")
         why = adapter(multiply, "moved").unsupported(case, None)
         self.assertIn("has no attribute 'invoke_fused_moe_kernel'", why)
-        self.assertIn("dtype = bf16", adapter(multiply).unsupported(types.SimpleNamespace(dtype="bf16", scaling="block"), None))
+        for dtype, scaling in (("bf16", "block"), ("fp8", "channel")):
+            why = adapter(multiply).unsupported(types.SimpleNamespace(dtype=dtype, scaling=scaling), None)
+            self.assertIn(f"dtype = {dtype}, scaling = {scaling}", why)
         why = adapter(also_taking("plan")).unsupported(case, None)
         self.assertEqual(
             why, "vllm 0.11: invoke_fused_moe_triton_kernel demands 'plan', which this file does not know")
