@@ -93,8 +93,8 @@ class PlainKernel {
   Kernel<MoeDown> down_;
 };
 
-/// Why no CUDA kernel here takes the shape, or none without `any_scales`, which knows blocks alone
-/// to have scale factors; empty when some do.
+/// Why no CUDA kernel here takes the shape; empty when some do. Without `any_scales`: of those that
+/// know scale factors of blocks only.
 std::string tile_unsupported(const MoeGemmShape& shape, bool any_scales = false);
 
 /// A configuration for a shape, and how it came about.
