@@ -1,67 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/fused_moe/steps.h"
 
+#include "harness/kernel/workspace.h"
 #include "kernels/moe_gemm/tiles/tile.h"
 
 namespace moegate::fused_moe {
-namespace {
 
-/// Hands out memory piece by piece; from null, it only counts.
-class Cut {
- public:
-  explicit Cut(void* from) : from_(static_cast<std::byte*>(from)) {}
-
-  template <class T>
-  T* take(int64_t elements) {
-    constexpr size_t kAlignment = 256;
-    const size_t at = used_;
-    used_ += (static_cast<size_t>(elements) * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
-    return from_ ? reinterpret_cast<T*>(from_ + at) : nullptr;
-  }
-  size_t used() const { return used_; }
-
- private:
-  std::byte* from_;
-  size_t used_ = 0;
-};
-
-Buffers cut(const FusedMoeShape& shape, DType input, RowOrder order, Cut& memory) {
+Buffers buffers_at(const FusedMoeShape& shape, DType input, void* workspace, RowOrder order) {
+  WorkspaceCut take(workspace);
   const moe_align::MoeAlignShape aligned = shape.align();
   int64_t rows = shape.rows();
   Buffers b{};
-  b.sorted_token_ids = memory.take<int32_t>(aligned.capacity());
-  b.expert_ids = memory.take<int32_t>(aligned.blocks());
-  b.padded_rows = memory.take<int32_t>(1);
+  take(b.sorted_token_ids, aligned.capacity());
+  take(b.expert_ids, aligned.blocks());
+  take(b.padded_rows, 1);
   if (order == RowOrder::sorted) {
-    b.places = memory.take<int32_t>(rows);
+    take(b.places, rows);
     rows = aligned.capacity();
   } else {
-    b.next = memory.take<int32_t>(shape.experts);
-    b.h = memory.take<uint16_t>(rows * 2 * shape.inter);
-    b.act = memory.take<uint16_t>(rows * shape.inter);
+    take(b.next, shape.experts);
+    take(b.h, rows * 2 * shape.inter);
+    take(b.act, rows * shape.inter);
   }
-  b.q = memory.take<uint8_t>(rows * shape.inter);
-  b.scales = memory.take<float>(rows * (shape.inter / kMoeGroup));
-  b.y = memory.take<uint16_t>(rows * shape.hidden);
+  take(b.q, rows * shape.inter);
+  take(b.scales, rows * (shape.inter / kMoeGroup));
+  take(b.y, rows * shape.hidden);
   if (input == DType::bf16) {
-    b.x = memory.take<uint8_t>(int64_t{shape.tokens} * shape.hidden);
-    b.x_scales = memory.take<float>(int64_t{shape.tokens} * (shape.hidden / kMoeGroup));
+    take(b.x, int64_t{shape.tokens} * shape.hidden);
+    take(b.x_scales, int64_t{shape.tokens} * (shape.hidden / kMoeGroup));
   }
-  b.end = memory.take<std::byte>(0);
+  take(b.end, 0);
   return b;
 }
 
-}  // namespace
-
-Buffers buffers_at(const FusedMoeShape& shape, DType input, void* workspace, RowOrder order) {
-  Cut memory(workspace);
-  return cut(shape, input, order, memory);
-}
-
 size_t buffer_bytes(const FusedMoeShape& shape, DType input, RowOrder order) {
-  Cut memory(nullptr);
-  cut(shape, input, order, memory);
-  return memory.used();
+  return reinterpret_cast<uintptr_t>(buffers_at(shape, input, nullptr, order).end);
 }
 
 size_t workspace(const Case& c, const DeviceFacts&) {

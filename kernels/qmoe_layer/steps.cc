@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/qmoe_layer/steps.h"
 
+#include "harness/kernel/workspace.h"
+
 namespace moegate::qmoe_layer {
 
 Buffers buffers_at(const QmoeLayerShape& shape, void* workspace) {
-  auto at = reinterpret_cast<uintptr_t>(workspace);
-  const auto take = [&]<class T>(T*& to, int64_t elements) {
-    constexpr size_t kAlignment = 256;
-    to = reinterpret_cast<T*>(at);
-    at += (static_cast<size_t>(elements) * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
-  };
+  WorkspaceCut take(workspace);
   const int64_t rows = shape.rows();
   Buffers b{};
   take(b.ids, rows);

@@ -6,6 +6,7 @@
 
 #include "harness/kernel/random_fill.h"
 #include "harness/kernel/routing.h"
+#include "harness/kernel/workspace.h"
 #include "kernels/check/sampled_rows.h"
 #include "kernels/w4_moe/w4_moe.h"
 
@@ -40,14 +41,9 @@ double products(const W4LayerShape& s) {
   return 3.0 * s.topk() * s.inter() * s.hidden();
 }
 
-/// Cuts memory into pieces; from null, it only counts.
-Steps steps_at(const W4LayerShape& shape, std::byte* memory) {
-  auto at = reinterpret_cast<uintptr_t>(memory);
-  const auto take = [&]<class T>(T*& to, int64_t elements) {
-    constexpr size_t kAlignment = 256;
-    to = reinterpret_cast<T*>(at);
-    at += (static_cast<size_t>(elements) * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
-  };
+/// From null it only counts.
+Steps steps_at(const W4LayerShape& shape, void* memory) {
+  WorkspaceCut take(memory);
   const W4Shape& product = shape.gate_up;
   Steps s{};
   s.align.shape = {product.tokens, product.experts, product.topk, product.block,
@@ -142,7 +138,7 @@ size_t W4Layer::workspace_bytes(const W4LayerShape& shape) {
 
 Steps W4Layer::steps(W4Scaling scaling) {
   scaling_ = scaling;
-  Steps s = steps_at(shape, workspace<std::byte>());
+  Steps s = steps_at(shape, workspace());
   s.align.topk_ids = topk_ids_.data<int32_t>();
   s.gate_up.x = x_.data<uint16_t>();
   w1_.put_into(s.gate_up);
