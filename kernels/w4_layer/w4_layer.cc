@@ -17,12 +17,9 @@ namespace {
 enum Stream : uint64_t { kXStream = 451, kRoutingStream };
 constexpr uint64_t kDownSeed = 0x646f776e;  // the weights of both products differ
 
-/// By the rows that an expert has on average: reports/gallery/nvidia-h100-mxfp4.md.
 std::vector<std::string> usual(const Case& c, const DeviceFacts& device) {
   if (device.backend == Backend::host) return {"expert_once"};
-  constexpr int kFewRows = 6;
-  const W4Shape s = W4LayerShape::of(c).gate_up;
-  if (s.rows() <= kFewRows * s.experts) return {"chain_stream", "chain_rs", "chain_tile"};
+  if (w4_moe::has_few_rows(c)) return {"chain_stream", "chain_rs", "chain_tile"};
   return {"chain_rs", "chain_tile"};
 }
 

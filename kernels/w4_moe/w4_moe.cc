@@ -26,14 +26,9 @@ std::vector<Param> params(std::vector<Param> own) {
   return layer_params(std::move(own));
 }
 
-/// By the rows that an expert has on average: reports/gallery/nvidia-h100-int4.md.
 std::vector<std::string> usual(const Case& c, const DeviceFacts& device) {
   if (device.backend == Backend::host) return {"expert_once"};
-  constexpr int64_t kFewRows = 6;
-  const int64_t rows = c.get_int("tokens", 1, 1 << 16) * c.get_int("topk", 1, 1 << 16);
-  if (rows <= kFewRows * c.get_int("experts", 1, 1 << 16)) {
-    return {"stream_rows", "stream_mma", "tile_mma"};
-  }
+  if (has_few_rows(c)) return {"stream_rows", "stream_mma", "tile_mma"};
   return {"prefill_rs", "tile_mma", "stream_mma"};
 }
 
@@ -116,6 +111,11 @@ moe_gemm::MoeGemmShape sampled_shape(const W4Shape& s) {
 
 bool has_bias(const Case& c) {
   return c.get_int("bias", 0, 1) != 0;
+}
+
+bool has_few_rows(const Case& c) {
+  const int64_t rows = c.get_int("tokens", 1, 1 << 16) * c.get_int("topk", 1, 1 << 16);
+  return rows <= 6 * c.get_int("experts", 1, 1 << 16);
 }
 
 std::vector<Param> layer_params(std::vector<Param> own) {

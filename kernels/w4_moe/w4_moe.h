@@ -32,6 +32,9 @@ namespace moegate::w4_moe {
 std::vector<Param> layer_params(std::vector<Param> own);
 std::vector<Param> swiglu_params();
 bool has_bias(const Case& c);
+/// Whether experts have so few rows on average that other kernels are the fastest:
+/// reports/gallery/nvidia-h100-int4.md, of the layer nvidia-h100-mxfp4.md.
+bool has_few_rows(const Case& c);
 
 class W4Moe : public Problem {
  public:
