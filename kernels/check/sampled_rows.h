@@ -54,6 +54,19 @@ std::vector<T> rows_of(Device& device, const Tensor& tensor, int64_t width,
   return values;
 }
 
+inline std::vector<uint16_t> to_bf16(const std::vector<double>& values) {
+  std::vector<uint16_t> bits;
+  bits.reserve(values.size());
+  for (const double v : values) bits.push_back(float_to_bf16(static_cast<float>(v)));
+  return bits;
+}
+inline std::vector<double> from_bf16(const std::vector<uint16_t>& bits) {
+  std::vector<double> values;
+  values.reserve(bits.size());
+  for (const uint16_t b : bits) values.push_back(bf16_to_float(b));
+  return values;
+}
+
 inline bool is_nonfinite_bf16(uint16_t bits) {
   return (bits & 0x7f80) == 0x7f80;
 }

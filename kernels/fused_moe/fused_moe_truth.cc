@@ -10,13 +10,6 @@
 namespace moegate::fused_moe {
 namespace {
 
-std::vector<uint16_t> rounded(const std::vector<double>& values) {
-  std::vector<uint16_t> bits;
-  bits.reserve(values.size());
-  for (const double v : values) bits.push_back(float_to_bf16(static_cast<float>(v)));
-  return bits;
-}
-
 /// Scale factors of every column, [N, K/128], from those of a matrix, [N/128, K/128].
 std::vector<float> of_columns(const std::vector<float>& scales, int n, int k, bool transposed) {
   const auto columns = static_cast<size_t>(n), k_groups = static_cast<size_t>(k / kMoeGroup);
@@ -77,11 +70,8 @@ void FusedMoe::set_input(moe_gemm::ExpertProduct& product,
         check::rows_of<float>(device(), *x_scales_, shape.hidden / kMoeGroup, sources);
     return;
   }
-  std::vector<double> values;
-  for (const uint16_t bits : check::rows_of<uint16_t>(device(), x_, shape.hidden, sources)) {
-    values.push_back(bf16_to_float(bits));
-  }
-  set_x(product, silu_mul_quant::quantisation_truth(values));
+  const auto bits = check::rows_of<uint16_t>(device(), x_, shape.hidden, sources);
+  set_x(product, silu_mul_quant::quantisation_truth(check::from_bf16(bits)));
 }
 
 std::vector<double> FusedMoe::expert_rows(int32_t expert, const std::vector<int64_t>& rows,
@@ -100,15 +90,11 @@ std::vector<double> FusedMoe::expert_rows(int32_t expert, const std::vector<int6
   up.weight_scales = of_columns(part(w1_scales_, float{}), 2 * i, h, transposed);
 
   moe_gemm::ExpertProduct down{.k = i, .dtype = DType::e4m3};
-  set_x(down, silu_mul_quant::silu_mul_quant_truth(rounded(moe_gemm::expert_truth(up)), i));
+  set_x(down, silu_mul_quant::silu_mul_quant_truth(check::to_bf16(moe_gemm::expert_truth(up)), i));
   down.weights = part(w2_, uint8_t{});
   down.weight_scales = of_columns(part(w2_scales_, float{}), h, i, transposed);
   for (const int64_t r : rows) down.routing_weights.push_back(weights[static_cast<size_t>(r)]);
-
-  std::vector<double> y;
-  for (const uint16_t bits : rounded(moe_gemm::expert_truth(down)))
-    y.push_back(bf16_to_float(bits));
-  return y;
+  return check::from_bf16(check::to_bf16(moe_gemm::expert_truth(down)));
 }
 
 std::vector<double> FusedMoe::truth(Fault fault, const std::vector<int64_t>& tokens) const {

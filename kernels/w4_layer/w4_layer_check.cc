@@ -9,20 +9,9 @@
 #include "kernels/w4_layer/w4_layer.h"
 
 namespace moegate::w4_layer {
-namespace {
 
 using w4_moe::W4Product;
 using w4_moe::W4Slip;
-
-std::vector<double> rounded(const std::vector<double>& values) {
-  std::vector<double> all;
-  all.reserve(values.size());
-  for (const double v : values)
-    all.push_back(double{bf16_to_float(float_to_bf16(static_cast<float>(v)))});
-  return all;
-}
-
-}  // namespace
 
 /// y of some rows of one expert, [rows, H], rounded.
 std::vector<double> W4Layer::expert_rows(int32_t expert, const std::vector<int64_t>& rows,
@@ -30,12 +19,11 @@ std::vector<double> W4Layer::expert_rows(int32_t expert, const std::vector<int64
   std::vector<int64_t> sources;
   for (const int64_t r : rows) sources.push_back(r / shape.topk());
   W4Product up = w1_.product(device(), expert, moe_gemm::all_below(shape.inter()), slip);
-  for (const uint16_t bits : check::rows_of<uint16_t>(device(), x_, shape.hidden(), sources))
-    up.x.push_back(double{bf16_to_float(bits)});
+  up.x = check::from_bf16(check::rows_of<uint16_t>(device(), x_, shape.hidden(), sources));
   W4Product down = w2_.product(device(), expert, moe_gemm::all_below(shape.hidden()), slip);
-  down.x = rounded(w4_truth(shape.gate_up, up, slip));
+  down.x = check::from_bf16(check::to_bf16(w4_truth(shape.gate_up, up, slip)));
   for (const int64_t r : rows) down.routing_weights.push_back(weights[static_cast<size_t>(r)]);
-  return rounded(w4_truth(shape.down, down, slip));
+  return check::from_bf16(check::to_bf16(w4_truth(shape.down, down, slip)));
 }
 
 std::vector<double> W4Layer::truth(const std::vector<int64_t>& tokens, const Assignment& assigned,

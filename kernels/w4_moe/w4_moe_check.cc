@@ -13,8 +13,7 @@ W4Product W4Moe::product_of(int32_t expert, const moe_gemm::MoeGemmSample& at, W
   std::vector<int64_t> sources;
   for (const int32_t r : at.rows) sources.push_back(shape.source(r));
   W4Product p = weights_.product(device(), expert, at.columns, slip);
-  for (const uint16_t bits : check::rows_of<uint16_t>(device(), x_, shape.k, sources))
-    p.x.push_back(double{bf16_to_float(bits)});
+  p.x = check::from_bf16(check::rows_of<uint16_t>(device(), x_, shape.k, sources));
   if (routing_weights_) {
     const auto weights =
         check::rows_of<float>(device(), *routing_weights_, 1, {at.rows.begin(), at.rows.end()});

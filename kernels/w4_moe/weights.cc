@@ -28,13 +28,6 @@ void fill_uniform(Tensor& to, uint64_t seed, Stream stream, float low, float hig
   to.fill_random({RandomFill::Kind::uniform, seed, stream, to.dtype(), low, high});
 }
 
-std::vector<double> widened(const std::vector<uint16_t>& bits) {
-  std::vector<double> values;
-  values.reserve(bits.size());
-  for (const uint16_t b : bits) values.push_back(double{bf16_to_float(b)});
-  return values;
-}
-
 }  // namespace
 
 WeightTensors::WeightTensors(const W4Shape& s, bool has_bias, const Make& make,
@@ -166,7 +159,7 @@ W4Product WeightTensors::product(Device& device, int32_t expert,
   W4Product p;
   p.codes = check::rows_of<uint8_t>(device, codes_, shape_.k / 2, weight_rows);
   p.bias.resize(weight_rows.size());
-  if (bias_) p.bias = widened(check::rows_of<uint16_t>(device, *bias_, 1, weight_rows));
+  if (bias_) p.bias = check::from_bf16(check::rows_of<uint16_t>(device, *bias_, 1, weight_rows));
   if (slip == W4Slip::scales_of_expert_0) {
     for (int64_t& row : weight_rows) row %= shape_.n;
   }
