@@ -37,11 +37,11 @@ inline cudaLaunchAttribute early_start() {
   return attribute;
 }
 
-/// Launches a kernel, which must call wait_for_dependency() if it may start early. `shared`: bytes
-/// of dynamic shared memory.
+/// Launches a kernel, which must call wait_for_dependency() if it starts `early` (Start). `shared`:
+/// bytes of dynamic shared memory.
 template <class... Parameters, class... Arguments>
-void launch_at(Start start, void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
-               size_t shared, void* stream, const Arguments&... arguments) {
+void launch_early_if(bool early, void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
+                     size_t shared, void* stream, const Arguments&... arguments) {
   cudaLaunchAttribute attribute = early_start();
   cudaLaunchConfig_t config = {};
   config.gridDim = blocks;
@@ -49,13 +49,13 @@ void launch_at(Start start, void (*kernel)(Parameters...), unsigned blocks, unsi
   config.dynamicSmemBytes = shared;
   config.stream = static_cast<cudaStream_t>(stream);
   config.attrs = &attribute;
-  config.numAttrs = start == Start::early ? 1 : 0;
+  config.numAttrs = early ? 1 : 0;
   check_cuda(cudaLaunchKernelEx(&config, kernel, arguments...), "dependent kernel");
 }
 template <class... Parameters, class... Arguments>
 void launch_dependent(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
                       size_t shared, void* stream, const Arguments&... arguments) {
-  launch_at(Start::early, kernel, blocks, threads, shared, stream, arguments...);
+  launch_early_if(true, kernel, blocks, threads, shared, stream, arguments...);
 }
 template <class... Parameters, class... Arguments>
 void launch_dependent(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,

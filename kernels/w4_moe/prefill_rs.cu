@@ -285,9 +285,8 @@ void launch(const W4Args& args, const PackedWeights& weights, const Launch& wher
   with_format(args.shape, [&]<class W>() {
     const auto kernel = prefill_rs_kernel<W>;
     allow_shared(kernel, kSharedBytes);
-    launch_at(args.shape.early ? Start::early : Start::after, kernel,
-              static_cast<unsigned>(where.device.processors), kThreads, kSharedBytes, where.stream,
-              prefill);
+    launch_early_if(args.shape.early, kernel, static_cast<unsigned>(where.device.processors),
+                    kThreads, kSharedBytes, where.stream, prefill);
   });
 }
 

@@ -432,10 +432,10 @@ void launch_plan(const Plan& plan, const Launch& where) {
   const auto kernel = stream_rows_kernel<W, kUnits, kExact>;
   const auto shared = static_cast<size_t>(plan.shared_bytes);
   allow_shared(kernel, shared);
-  launch_at(plan.args.args.shape.early ? Start::early : Start::after, kernel,
-            static_cast<unsigned>(where.device.processors),
-            static_cast<unsigned>(plan.args.parts * plan.args.teams * 32), shared, where.stream,
-            plan.args);
+  launch_early_if(plan.args.args.shape.early, kernel,
+                  static_cast<unsigned>(where.device.processors),
+                  static_cast<unsigned>(plan.args.parts * plan.args.teams * 32), shared,
+                  where.stream, plan.args);
 }
 
 void launch(const W4Args& args, const PackedWeights& weights, const Launch& where) {

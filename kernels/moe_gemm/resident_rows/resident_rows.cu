@@ -58,8 +58,8 @@ void launch_tokens(const MoeGemmArgs& args, const Launch& where) {
                         ((args.shape.n + kColumns - 1) / kColumns);
   const auto grid = static_cast<unsigned>(
       std::min<int64_t>(tiles, where.device.processors * Config<Tokens>::kBlocksPerSm));
-  launch_at(args.shape.early ? Start::early : Start::after, kernel, grid, kThreads,
-            work.plan.shared_bytes, where.stream, fp8::weights_map(args, kColumns), work);
+  launch_early_if(args.shape.early, kernel, grid, kThreads, work.plan.shared_bytes, where.stream,
+                  fp8::weights_map(args, kColumns), work);
 }
 
 template <fp8::Output kOutput>
