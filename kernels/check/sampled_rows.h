@@ -132,6 +132,24 @@ inline Checked check_bf16_rows(const Tensor& output, int64_t width,
   return {{a}, hash_bytes(bits.data(), bits.size() * sizeof(uint16_t))};
 }
 
+/// For negative controls: a bf16 output [any, width] becomes `wrong` at these rows and columns,
+/// where that is not the truth.
+template <class Row>
+void spoil_bf16(Tensor& output, int64_t width, const std::vector<Row>& rows,
+                const std::vector<int32_t>& columns, const std::vector<double>& truth,
+                const std::vector<double>& wrong) {
+  auto out = output.download<uint16_t>();
+  size_t i = 0;
+  for (const int64_t r : rows) {
+    uint16_t* row = out.data() + r * width;
+    for (const int32_t c : columns) {
+      if (wrong[i] != truth[i]) row[c] = float_to_bf16(static_cast<float>(wrong[i]));
+      ++i;
+    }
+  }
+  output.upload(out);
+}
+
 /// Rows of a bf16 output [any, width] compared with their truth, for Problem::check_rows(). A row
 /// is where `places` says; empty: where its number says.
 inline Accuracy compare_bf16_rows(Device& device, const Tensor& output, int64_t width,

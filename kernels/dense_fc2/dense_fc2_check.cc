@@ -65,17 +65,8 @@ Corruptions DenseFc2::corruptions() {
 
 /// Makes the output what it were with the fault, where that changes it.
 void DenseFc2::spoil(Fault fault) {
-  const auto wrong = truth(fault, sample_);
-  auto out = out_.download<uint16_t>();
-  size_t i = 0;
-  for (const int64_t row : sample_.rows) {
-    for (const int64_t column : sample_.columns) {
-      uint16_t& element = out[static_cast<size_t>(row * shape.hidden + column)];
-      if (wrong[i] != truth_[i]) element = float_to_bf16(static_cast<float>(wrong[i]));
-      ++i;
-    }
-  }
-  out_.upload(out);
+  check::spoil_bf16(out_, shape.hidden, sample_.rows, sample_.columns, truth_,
+                    truth(fault, sample_));
 }
 
 }  // namespace moegate::dense_fc2

@@ -252,16 +252,8 @@ Corruptions FusedMoe::corruptions() {
 
 /// Makes the output what it were with the fault, where that changes it.
 void FusedMoe::spoil(Fault fault) {
-  const auto wrong = truth(fault, tokens_);
-  auto out = out_.download<uint16_t>();
-  size_t i = 0;
-  for (const int64_t t : tokens_) {
-    uint16_t* row = out.data() + t * shape.hidden;
-    for (int c = 0; c < shape.hidden; ++c, ++i) {
-      if (wrong[i] != truth_[i]) row[c] = float_to_bf16(static_cast<float>(wrong[i]));
-    }
-  }
-  out_.upload(out);
+  check::spoil_bf16(out_, shape.hidden, tokens_, moe_gemm::all_below(shape.hidden), truth_,
+                    truth(fault, tokens_));
 }
 
 Cost FusedMoe::cost() const {

@@ -122,15 +122,8 @@ void W4Layer::slip(W4Slip slip) {
 
 /// Into the output, where it differs from the truth.
 void W4Layer::put(const std::vector<double>& wrong) {
-  auto out = out_.download<uint16_t>();
-  size_t i = 0;
-  for (const int64_t t : tokens_) {
-    uint16_t* row = out.data() + t * shape.hidden();
-    for (int c = 0; c < shape.hidden(); ++c, ++i) {
-      if (wrong[i] != truth_[i]) row[c] = float_to_bf16(static_cast<float>(wrong[i]));
-    }
-  }
-  out_.upload(out);
+  check::spoil_bf16(out_, shape.hidden(), tokens_, moe_gemm::all_below(shape.hidden()), truth_,
+                    wrong);
 }
 
 }  // namespace moegate::w4_layer
