@@ -16,6 +16,7 @@
 #pragma once
 
 #include "harness/kernel/redraw.h"
+#include "kernels/check/layer_truth.h"
 #include "kernels/check/truth_of_rows.h"
 #include "kernels/moe_align/moe_align.h"
 #include "kernels/moe_gemm/moe_gemm.h"
@@ -127,17 +128,10 @@ class FusedMoe : public Problem {
   /// What the truth is wrong in on purpose.
   enum class Fault { none, experts_swapped, token_dropped, scales_transposed };
 
-  /// Who computes what: the experts and routing weights of all rows.
-  struct Assignment {
-    std::vector<int32_t> experts;
-    std::vector<float> weights;
-  };
-
   bool redraw(uint64_t change) override;
   void fill_operands(uint64_t seed);
-  std::vector<size_t> first_rows() const;
   Tolerance own_ceilings() const;
-  Assignment assignment(Fault fault) const;
+  check::Assignment assignment(Fault fault) const;
   /// Of the tokens `sources`, quantised here where that is the layer's first step.
   void set_input(moe_gemm::ExpertProduct& product, const std::vector<int64_t>& sources) const;
   std::vector<double> truth(Fault fault, const std::vector<int64_t>& tokens) const;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The truth of fused_moe: the truths of its parts one after the other, rounded where the layer
 // rounds, expert by expert, so that no more of the weights than one expert's is ever on the host.
-#include <map>
-
 #include "kernels/check/sampled_rows.h"
 #include "kernels/fused_moe/fused_moe.h"
 #include "kernels/silu_mul_quant/silu_mul_quant.h"
@@ -33,32 +31,10 @@ void set_x(moe_gemm::ExpertProduct& product, const silu_mul_quant::QuantisedRows
 
 }  // namespace
 
-/// Of each token that is compared and has rows of this rank: the first of them.
-std::vector<size_t> FusedMoe::first_rows() const {
-  std::vector<size_t> rows;
-  for (const int64_t t : tokens_) {
-    for (int64_t r = t * shape.topk; r < (t + 1) * shape.topk; ++r) {
-      if (experts_[static_cast<size_t>(r)] < 0) continue;
-      rows.push_back(static_cast<size_t>(r));
-      break;
-    }
-  }
-  return rows;
-}
-
-FusedMoe::Assignment FusedMoe::assignment(Fault fault) const {
-  Assignment a{experts_, topk_weights_.download<float>()};
-  const std::vector<size_t> rows = first_rows();
-  if (rows.empty()) return a;
-  if (fault == Fault::token_dropped) a.weights[rows.front()] = 0;
-  if (fault != Fault::experts_swapped) return a;
-  // The first row changes experts with a row of another token.
-  int32_t& expert = a.experts[rows.front()];
-  for (const size_t other : rows) {
-    if (a.experts[other] == expert) continue;
-    std::swap(a.experts[other], expert);
-    break;
-  }
+check::Assignment FusedMoe::assignment(Fault fault) const {
+  check::Assignment a{experts_, topk_weights_.download<float>(), shape.topk};
+  if (fault == Fault::token_dropped) a.drop_row(tokens_);
+  if (fault == Fault::experts_swapped) a.swap_experts(tokens_);
   return a;
 }
 
@@ -98,27 +74,11 @@ std::vector<double> FusedMoe::expert_rows(int32_t expert, const std::vector<int6
 }
 
 std::vector<double> FusedMoe::truth(Fault fault, const std::vector<int64_t>& tokens) const {
-  const Assignment assigned = assignment(fault);
-  const auto width = static_cast<size_t>(shape.hidden);
-  std::map<int32_t, std::vector<int64_t>> rows_of_expert;
-  for (const int64_t t : tokens) {
-    for (int64_t r = t * shape.topk; r < (t + 1) * shape.topk; ++r) {
-      const int32_t expert = assigned.experts[static_cast<size_t>(r)];
-      if (expert >= 0) rows_of_expert[expert].push_back(r);
-    }
-  }
-  std::map<int64_t, size_t> place;  // of a token in the sample
-  for (size_t i = 0; i < tokens.size(); ++i) place[tokens[i]] = i;
-  // Sums of at most 16 bf16 values: in double their order does not show.
-  std::vector<double> out(tokens.size() * width);
-  for (const auto& [expert, rows] : rows_of_expert) {
-    const auto y = expert_rows(expert, rows, assigned.weights, fault == Fault::scales_transposed);
-    for (size_t i = 0; i < rows.size(); ++i) {
-      double* to = out.data() + place[rows[i] / shape.topk] * width;
-      for (size_t c = 0; c < width; ++c) to[c] += y[i * width + c];
-    }
-  }
-  return out;
+  const check::Assignment assigned = assignment(fault);
+  return check::sums_of_tokens(
+      assigned, tokens, shape.hidden, [&](int32_t expert, const std::vector<int64_t>& rows) {
+        return expert_rows(expert, rows, assigned.weights, fault == Fault::scales_transposed);
+      });
 }
 
 }  // namespace moegate::fused_moe

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "harness/kernel/redraw.h"
+#include "kernels/check/layer_truth.h"
 #include "kernels/check/truth_of_rows.h"
 #include "kernels/moe_align/moe_align.h"
 #include "kernels/moe_sum/moe_sum.h"
@@ -87,23 +88,15 @@ class W4Layer : public Problem {
   const W4LayerShape shape;
 
  private:
-  /// Who computes what: the experts and routing weights of all rows.
-  struct Assignment {
-    std::vector<int32_t> experts;
-    std::vector<float> weights;
-  };
-
   bool redraw(uint64_t change) override;
   w4_moe::WeightTensors::Make make_weights();
   void fill_operands(uint64_t seed);
   Tolerance own_ceilings() const;
-  Assignment assignment() const;
-  std::vector<double> truth(const std::vector<int64_t>& tokens, const Assignment& assigned,
+  check::Assignment assignment() const;
+  std::vector<double> truth(const std::vector<int64_t>& tokens, const check::Assignment& assigned,
                             w4_moe::W4Slip slip) const;
   std::vector<double> expert_rows(int32_t expert, const std::vector<int64_t>& rows,
                                   const std::vector<float>& weights, w4_moe::W4Slip slip) const;
-  void swap_experts();
-  void drop_row();
   void put(const std::vector<double>& wrong);
 
   Tensor& x_;

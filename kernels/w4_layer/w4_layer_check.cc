@@ -3,7 +3,6 @@
 // judged. No more of the weights than one expert's is ever on the host.
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "kernels/check/sampled_rows.h"
 #include "kernels/w4_layer/w4_layer.h"
@@ -26,31 +25,16 @@ std::vector<double> W4Layer::expert_rows(int32_t expert, const std::vector<int64
   return check::from_bf16(check::to_bf16(w4_truth(shape.down, down, slip)));
 }
 
-std::vector<double> W4Layer::truth(const std::vector<int64_t>& tokens, const Assignment& assigned,
-                                   W4Slip slip) const {
-  const auto width = static_cast<size_t>(shape.hidden());
-  const int topk = shape.topk();
-  std::map<int32_t, std::vector<int64_t>> rows_of_expert;
-  for (const int64_t t : tokens) {
-    for (int64_t r = t * topk; r < (t + 1) * topk; ++r)
-      rows_of_expert[assigned.experts[static_cast<size_t>(r)]].push_back(r);
-  }
-  std::map<int64_t, size_t> place;  // of a token in the sample
-  for (size_t i = 0; i < tokens.size(); ++i) place[tokens[i]] = i;
-  // Sums of at most 16 bf16 values: in double their order does not show.
-  std::vector<double> out(tokens.size() * width);
-  for (const auto& [expert, rows] : rows_of_expert) {
-    const auto y = expert_rows(expert, rows, assigned.weights, slip);
-    for (size_t i = 0; i < rows.size(); ++i) {
-      double* to = out.data() + place[rows[i] / topk] * width;
-      for (size_t c = 0; c < width; ++c) to[c] += y[i * width + c];
-    }
-  }
-  return out;
+std::vector<double> W4Layer::truth(const std::vector<int64_t>& tokens,
+                                   const check::Assignment& assigned, W4Slip slip) const {
+  return check::sums_of_tokens(assigned, tokens, shape.hidden(),
+                               [&](int32_t expert, const std::vector<int64_t>& rows) {
+                                 return expert_rows(expert, rows, assigned.weights, slip);
+                               });
 }
 
-W4Layer::Assignment W4Layer::assignment() const {
-  return {experts_, topk_weights_.download<float>()};
+check::Assignment W4Layer::assignment() const {
+  return {experts_, topk_weights_.download<float>(), shape.topk()};
 }
 
 bool W4Layer::find_truth() {
@@ -90,30 +74,18 @@ std::vector<Accuracy> W4Layer::check_rows(const std::vector<int64_t>& tokens) {
 }
 
 Corruptions W4Layer::corruptions() {
-  return {.experts_swapped = Corruption([this] { swap_experts(); }),
-          .token_dropped = Corruption([this] { drop_row(); }),
+  const auto assigned_otherwise = [this](auto change) {
+    return Corruption([this, change] {
+      check::Assignment a = assignment();
+      (a.*change)(tokens_);
+      put(truth(tokens_, a, W4Slip::none));
+    });
+  };
+  return {.experts_swapped = assigned_otherwise(&check::Assignment::swap_experts),
+          .token_dropped = assigned_otherwise(&check::Assignment::drop_row),
           .scales_transposed = Corruption([this] {
             if (shape.gate_up.groups() > 1) slip(W4Slip::scales_transposed);
           })};
-}
-
-/// The first row changes experts with a row of another token that is compared.
-void W4Layer::swap_experts() {
-  Assignment a = assignment();
-  const auto row = static_cast<size_t>(tokens_.front() * shape.topk());
-  for (const int64_t t : tokens_) {
-    const auto other = static_cast<size_t>(t * shape.topk());
-    if (a.experts[other] == a.experts[row]) continue;
-    std::swap(a.experts[other], a.experts[row]);
-    break;
-  }
-  put(truth(tokens_, a, W4Slip::none));
-}
-
-void W4Layer::drop_row() {
-  Assignment a = assignment();
-  a.weights[static_cast<size_t>(tokens_.front() * shape.topk())] = 0;
-  put(truth(tokens_, a, W4Slip::none));
 }
 
 void W4Layer::slip(W4Slip slip) {
