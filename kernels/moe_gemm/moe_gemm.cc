@@ -266,7 +266,8 @@ Tensor* MoeGemm::make_reordered(const Tensor& like, RowOrder order) {
   std::vector<int64_t> extents = {shape.capacity(), like.shape().back()};
   // The first activations': the tensor's place and extents stay when they are replaced.
   if (masked) {
-    extents.front() = masked_rows();
+    extents.front() =
+        masked_capacity(rank_.own(drawn_experts_.first()), shape.experts, shape.tokens);
     extents.insert(extents.begin(), shape.experts);
   }
   return &make_tensor((masked ? "masked " : "sorted ") + like.name(), like.role(), like.dtype(),
@@ -293,11 +294,8 @@ void MoeGemm::copy_reordered(RowOrder order) {
 std::vector<int32_t> MoeGemm::places(RowOrder order) const {
   if (order == RowOrder::tokens) return {};
   if (order == RowOrder::sorted) return sorted_places(aligned_, shape.rows());
-  return masked_places(experts_, shape.experts, masked_rows());
-}
-
-int MoeGemm::masked_rows() const {
-  return masked_capacity(rank_.own(drawn_experts_.first()), shape.experts, shape.tokens);
+  const auto rows = static_cast<int>(reordered_.at(1).x->shape()[1]);
+  return masked_places(experts_, shape.experts, rows);
 }
 
 void MoeGemm::lay_out(const std::string& rows) {

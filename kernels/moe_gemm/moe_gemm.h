@@ -246,8 +246,6 @@ class MoeGemm : public Problem {
   std::vector<int32_t> places(RowOrder order) const;
   /// Of the rank's rows in the output; empty where in_order().
   std::vector<int32_t> places() const;
-  /// Of an expert's part in masked order.
-  int masked_rows() const;
   std::function<std::string(int64_t row)> row_name() const;
   /// Whether the output's rows are all R, each where its number says.
   bool in_order() const { return out_order_ == RowOrder::tokens && rank_.is_whole(); }
