@@ -124,11 +124,13 @@ TileShape tile_shape(const Case& c) {
   const auto get = [&](const char* name) {
     return static_cast<int>(even.get_int(name, 1, std::numeric_limits<int>::max()));
   };
-  // Of fp8 scaled otherwise other kernels are fastest.
+  // Of fp8 scaled otherwise other kernels are fastest, and few add a bias.
   const auto scaling = c.params.find("scaling");
   const bool usual = scaling == c.params.end() || scaling->second == "block";
+  const auto bias = c.params.find("bias");
+  const bool biased = bias != c.params.end() && bias->second == "1";
   return {get("experts"), get("topk"), get("hidden"), get("inter"),
-          c.get("dtype") + (usual ? "" : "-" + scaling->second)};
+          c.get("dtype") + (usual ? "" : "-" + scaling->second) + (biased ? "-bias" : "")};
 }
 
 std::vector<TunedTile> parse_tiles(const std::string& path, const std::string& text) {

@@ -24,7 +24,10 @@ const std::vector<Params> kCases = {
     {{"hidden", "70"}, {"inter", "38"}, {"dtype", "bf16"}},
     {{"hidden", "300"}, {"inter", "141"}, {"dtype", "bf16"}, {"routing", "hot:3:1"}},
     {{"hidden", "208"}, {"inter", "80"}, {"scaling", "channel"}, {"tokens", "33"}},
-    {{"hidden", "16"}, {"inter", "400"}, {"scaling", "tensor"}, {"routing", "zipf:1.2"}}};
+    {{"hidden", "16"}, {"inter", "400"}, {"scaling", "tensor"}, {"routing", "zipf:1.2"}},
+    {{"hidden", "300"}, {"inter", "141"}, {"dtype", "bf16"}, {"bias", "1"}},
+    {{"hidden", "208"}, {"inter", "80"}, {"scaling", "channel"}, {"bias", "1"}},
+    {{"hidden", "400"}, {"inter", "16"}, {"scaling", "tensor"}, {"bias", "1"}, {"rank", "1/4"}}};
 
 /// N of the operator is 190 where it may be ragged without K being so.
 template <class P>

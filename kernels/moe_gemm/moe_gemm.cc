@@ -19,7 +19,8 @@ enum Stream : uint64_t {
   kXScaleStream,
   kWeightStream,
   kWeightScaleStream,
-  kRoutingStream
+  kRoutingStream,
+  kBiasStream
 };
 
 std::vector<Param> params(std::vector<Param> more = {}) {
@@ -37,6 +38,7 @@ std::vector<Param> params(std::vector<Param> more = {}) {
       {"scaling", "block",
        "scale factors of fp8 per 128 (block), per row of x and column (channel), or one of x and "
        "one per expert, in gate_up of gates and of ups (tensor)"},
+      {"bias", "0", "1: a bias per column, in bf16, after scale factors (not of blocks)"},
       {"routing", "uniform", kRoutingHelp},
       rank_param()};
   all.insert(all.end(), more.begin(), more.end());
@@ -85,6 +87,10 @@ void require_fitting_scales(const MoeGemmShape& s, const Case& c) {
   if (!s.scaled() && s.scaled_by != ScaledBy::block) {
     usage_error("{}: scaling = {} is for dtype = fp8; leave it out", c.where(), c.get("scaling"));
   }
+  if (s.biased && s.scaled() && !s.scaled_once()) {
+    usage_error("{}: bias = 1 is not for fp8 with scaling = block; use channel or tensor, or bf16",
+                c.where());
+  }
   if (s.scaled_once() && s.k % kCopied != 0) {
     usage_error("{}: K = {} is not a multiple of {}", c.where(), s.k, kCopied);
   }
@@ -107,6 +113,7 @@ MoeGemmShape shape_for(const Case& c, bool down) {
   s.n = down ? hidden : 2 * inter;
   s.down = down;
   s.unweighted = down && c.get_int("weighted", 0, 1) == 0;
+  s.biased = c.get_int("bias", 0, 1) != 0;
   s.block = static_cast<int>(c.get_int("block", 0, 256));
   if (s.block == 0) s.block = default_block(s.dtype, s.tokens);
   s.scaled_by = static_cast<ScaledBy>(c.get_choice("scaling", kScalings));
@@ -160,6 +167,7 @@ MoeGemm::MoeGemm(Device& device, const Case& c, const MoeGemmShape& s, double mo
       weight_scales_(s.scaled() ? &make_tensor("weight_scales", Role::weight, DType::f32,
                                                weight_scales_shape(s))
                                 : nullptr),
+      bias_(s.biased ? &make_tensor("bias", Role::weight, DType::bf16, {s.experts, s.n}) : nullptr),
       routing_weights_(s.down && !s.unweighted ? &make_tensor("routing_weights", Role::activation,
                                                               DType::f32, {s.rows()})
                                                : nullptr),
@@ -188,7 +196,7 @@ bool MoeGemm::find_truth() {
 
 /// Activations of unit size and weights of variance 1/K keep outputs of unit size, too; scale
 /// factors vary by a quarter as the largest of 128 normal values does. An expert's weights are
-/// those of its number in the layer.
+/// those of its number in the layer. A bias has the size of the sums, so that its absence shows.
 void MoeGemm::fill_operands() {
   const auto first_of_rank = [&](const Tensor& of) {
     return static_cast<uint64_t>(of.size() / shape.experts) * static_cast<uint64_t>(rank_.first());
@@ -198,6 +206,7 @@ void MoeGemm::fill_operands() {
     to.fill_random({RandomFill::Kind::uniform, seed_, stream, to.dtype(), low, high, first});
   };
   const float weight_size = 1 / std::sqrt(static_cast<float>(shape.k));
+  const float edge = std::sqrt(3.0f);  // of a uniform distribution of variance 1
   if (shape.scaled()) {
     constexpr float kCodeSize = 129.3f;  // of RandomFill::Kind::e4m3_normal
     x_.fill_random({RandomFill::Kind::e4m3_normal, seed_, kXStream, shape.dtype});
@@ -212,14 +221,14 @@ void MoeGemm::fill_operands() {
     uniform(*weight_scales_, kWeightScaleStream, low * weight_size / kCodeSize,
             high * weight_size / kCodeSize);
   } else {
-    const float edge = std::sqrt(3.0f);  // of a uniform distribution of variance 1
     uniform(x_, kXStream, -edge, edge);
     uniform(weights_, kWeightStream, -edge * weight_size, edge * weight_size);
   }
+  if (bias_) uniform(*bias_, kBiasStream, -edge, edge);
   if (routing_weights_) uniform(*routing_weights_, kRoutingStream, 0.5f, 1.5f);
 }
 
-MoeGemmArgs MoeGemm::args(RowOrder x, RowOrder out) {
+BiasedArgs MoeGemm::args(RowOrder x, RowOrder out) {
   const bool reordered = x != RowOrder::tokens;
   if (reordered && !in(x).x) {
     throw Error(Exit::internal, "activations are not sorted; prepare() has to");
@@ -229,16 +238,17 @@ MoeGemmArgs MoeGemm::args(RowOrder x, RowOrder out) {
   }
   out_order_ = out;
   const Tensor* x_scales = reordered && in(x).x_scales ? in(x).x_scales : x_scales_;
-  return {.x = reordered ? in(x).x->data() : x_.data(),
-          .x_scales = x_scales ? x_scales->data<float>() : nullptr,
-          .weights = weights_.data(),
-          .weight_scales = weight_scales_ ? weight_scales_->data<float>() : nullptr,
-          .routing_weights = routing_weights_ ? routing_weights_->data<float>() : nullptr,
-          .sorted_token_ids = sorted_token_ids_.data<int32_t>(),
-          .expert_ids = expert_ids_.data<int32_t>(),
-          .padded_rows = padded_rows_.data<int32_t>(),
-          .out = this->out().data<uint16_t>(),
-          .shape = shape};
+  return {{.x = reordered ? in(x).x->data() : x_.data(),
+           .x_scales = x_scales ? x_scales->data<float>() : nullptr,
+           .weights = weights_.data(),
+           .weight_scales = weight_scales_ ? weight_scales_->data<float>() : nullptr,
+           .routing_weights = routing_weights_ ? routing_weights_->data<float>() : nullptr,
+           .sorted_token_ids = sorted_token_ids_.data<int32_t>(),
+           .expert_ids = expert_ids_.data<int32_t>(),
+           .padded_rows = padded_rows_.data<int32_t>(),
+           .out = this->out().data<uint16_t>(),
+           .shape = shape},
+          bias_ ? bias_->data<uint16_t>() : nullptr};
 }
 
 void MoeGemm::sort_activations() {
@@ -345,7 +355,8 @@ Cost MoeGemm::cost() const {
   const double experts = skew_of(experts_, shape.experts).active_experts;
   const double expert_bytes =
       static_cast<double>(shape.expert_elements()) * static_cast<double>(size_of(shape.dtype)) +
-      (shape.scaled() ? 4.0 * static_cast<double>(shape.weight_factors()) : 0);
+      (shape.scaled() ? 4.0 * static_cast<double>(shape.weight_factors()) : 0) +
+      (bias_ ? 2.0 * shape.n : 0);
   const double padded = aligned_.padded_rows;
   const auto rows = static_cast<double>(rows_.size());
   double sources = 0;

@@ -15,6 +15,9 @@
 // - channel: s_x[x(r)], s_w[e(r), n]
 // - tensor: one s_x, known beforehand; s_w[e(r)], in gate_up one of the gates and one of the ups
 //
+// With `bias`, for bf16 and for fp8 scaled by channel or tensor: bias[e(r), n] in bf16 is added to
+// the scaled sum, before w[r].
+//
 // Rounded once, to bf16. Every variant starts from the outputs of moe_align for blocks of BM rows
 // (aligned_rows.h), which are operands here; rows of padding (sorted id R) have no row in x and
 // none in out. Every block has an expert. With `rank` E is how many experts the rank has, and only
@@ -58,8 +61,10 @@ struct MoeGemmShape {
   int k, n;                   // of the product
   int block;                  // BM: rows that every expert's rows are padded to
   bool down;
-  bool unweighted = false;  // down without routing weights
-  bool early = false;       // in a chain: it starts while the launches before it still run
+  // Halves of a byte: without a bias the arguments of a launch, which are hashed, stay the same.
+  uint8_t unweighted : 4 = 0;  // down without routing weights
+  uint8_t biased : 4 = 0;
+  bool early = false;  // in a chain: it starts while the launches before it still run
   ScaledBy scaled_by = ScaledBy::block;
   DType dtype;  // of x and weights: e4m3 or bf16
 
@@ -126,6 +131,22 @@ struct MoeGemmArgs {
 };
 static_assert(std::has_unique_object_representations_v<MoeGemmArgs>, "a row's identity");
 
+/// What MoeGemmArgs are where shape.biased. A type of its own: kernels without a bias keep their
+/// arguments, and so their code.
+struct BiasedArgs : MoeGemmArgs {
+  const uint16_t* bias;  // [E, N] bf16
+
+  MOEGATE_HD const uint16_t* bias_of(int expert, int column) const {
+    return bias + int64_t{expert} * shape.n + column;
+  }
+};
+static_assert(sizeof(BiasedArgs) == sizeof(MoeGemmArgs) + sizeof(void*), "no padding");
+
+/// Where shape.biased: what MoeGemm::args() made; a copy of its MoeGemmArgs alone has no bias.
+MOEGATE_HD inline const BiasedArgs& with_bias(const MoeGemmArgs& args) {
+  return static_cast<const BiasedArgs&>(args);
+}
+
 /// Where the output is compared with the truth: these rows at these columns, both ascending.
 struct MoeGemmSample {
   std::vector<int32_t> rows, columns;
@@ -147,16 +168,21 @@ struct ExpertProduct {
   std::vector<uint8_t> x, weights;             // bytes of [rows, K], [columns, K]
   std::vector<float> x_scales, weight_scales;  // [rows, K/128], [columns, K/128]
   std::vector<float> routing_weights;          // [rows]; empty: 1
+  std::vector<double> bias;                    // [rows, columns]; empty: none
 };
 
-/// Scale factors misread, as outputs spoilt on purpose have them.
+/// Scale factors or a bias misread, as outputs spoilt on purpose have them.
 enum class Slip {
   none,
   transposed,   // of blocks, as [K/128, N/128]
-  of_expert_0,  // of weights, for all experts
+  of_expert_0,  // of weights, for all experts; the bias, too
   gate_for_up,  // of weights per tensor
   neighbours,   // of x per channel, the row's beside it
-  forgotten     // of weights
+  forgotten,    // of weights
+  bias_dropped,
+  bias_twice,
+  bias_scaled,     // added before the scale factors
+  bias_unweighted  // added after the routing weight
 };
 
 /// The expected output [rows, columns] in plain double code.
@@ -187,7 +213,7 @@ class MoeGemm : public Problem {
           double most_products = kWholeTruth);
   /// check() expects the output in the order last asked for. Throws Error(internal) for what nobody
   /// has sorted.
-  MoeGemmArgs args(RowOrder x = RowOrder::tokens, RowOrder out = RowOrder::tokens);
+  BiasedArgs args(RowOrder x = RowOrder::tokens, RowOrder out = RowOrder::tokens);
   /// Copies the activations to sorted order, poison in the rows of padding; for prepare(). gate_up:
   /// a token's row topk times.
   void sort_activations();
@@ -240,6 +266,8 @@ class MoeGemm : public Problem {
                          const std::vector<int32_t>& columns, Slip slip) const;
   void put_factors(ExpertProduct& p, int32_t expert, std::vector<int64_t> sources,
                    const std::vector<int32_t>& columns, Slip slip) const;
+  void put_bias(ExpertProduct& p, int32_t expert, const std::vector<int32_t>& columns,
+                Slip slip) const;
   ExpertProduct product_of(int32_t expert, const MoeGemmSample& at, Slip slip) const;
   std::vector<double> truth(Slip slip, const MoeGemmSample& at) const;
   /// Of the routed rows, -1 of other ranks' ones; empty: in token order.
@@ -259,6 +287,7 @@ class MoeGemm : public Problem {
   Tensor* x_scales_;
   Tensor& weights_;
   Tensor* weight_scales_;
+  Tensor* bias_;
   Tensor* routing_weights_;
   Tensor& sorted_token_ids_;
   Tensor& expert_ids_;

@@ -38,6 +38,7 @@ ExpertProduct MoeGemm::product_of(int32_t expert, const MoeGemmSample& at, Slip 
   } else if (shape.scaled()) {
     put_block_factors(p, expert, sources, at.columns, slip);
   }
+  if (bias_ && slip != Slip::bias_dropped) put_bias(p, expert, at.columns, slip);
   return p;
 }
 
@@ -75,6 +76,26 @@ void MoeGemm::put_factors(ExpertProduct& p, int32_t expert, std::vector<int64_t>
     scales.push_back(of_expert[by_channel ? static_cast<size_t>(c) : of_up]);
   }
   p.weight_scales = repeated(scales, shape.k_groups());
+}
+
+/// The same for every row, but for slips. Behind the factors, which a slip puts on it.
+void MoeGemm::put_bias(ExpertProduct& p, int32_t expert, const std::vector<int32_t>& columns,
+                       Slip slip) const {
+  const auto of_expert =
+      check::rows_of<uint16_t>(device(), *bias_, shape.n, {slip == Slip::of_expert_0 ? 0 : expert});
+  const auto groups = static_cast<size_t>(shape.k_groups());
+  const size_t rows = p.x.size() / static_cast<size_t>(shape.row_bytes());
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t c = 0; c < columns.size(); ++c) {
+      double bias = bf16_to_float(of_expert[static_cast<size_t>(columns[c])]);
+      if (slip == Slip::bias_twice) bias *= 2;
+      if (slip == Slip::bias_scaled && shape.scaled()) {
+        bias *= double{p.x_scales[r * groups]} * double{p.weight_scales[c * groups]};
+      }
+      if (slip == Slip::bias_unweighted && routing_weights_) bias /= p.routing_weights[r];
+      p.bias.push_back(bias);
+    }
+  }
 }
 
 /// The expected output at a sample, expert by expert: no more of the weights than one expert's is
@@ -216,7 +237,7 @@ void MoeGemm::drop_row() {
 }
 
 void MoeGemm::slip(Slip slip) {
-  if (!shape.scaled()) return;
+  if (!shape.scaled() && !shape.biased) return;
   if (slip == Slip::transposed && (shape.k_groups() == 1 || shape.n_groups() == 1)) return;
   const auto wrong = truth(slip, sample_);
   if (wrong == truth_) return;

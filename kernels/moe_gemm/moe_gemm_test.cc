@@ -49,6 +49,13 @@ TEST(MoeGemmTruth, RoutingWeightsMultiplyRows) {
   EXPECT_EQ(expert_truth(p), (std::vector<double>{-6.5, 24, 1, -4}));
 }
 
+TEST(MoeGemmTruth, ABiasIsAddedBeforeTheRoutingWeight) {
+  ExpertProduct p = small_product();
+  p.routing_weights = {2, -0.5f};
+  p.bias = {1, -2, 1, -2};
+  EXPECT_EQ(expert_truth(p), (std::vector<double>{-4.5, 20, 0.5, -3}));
+}
+
 TEST(MoeGemmTruth, Bf16HasNoScalesAndAnyK) {
   ExpertProduct p{.k = 3, .dtype = DType::bf16};
   const auto bytes = [](const std::vector<float>& values) {
@@ -151,6 +158,27 @@ TYPED_TEST(MoeGemmProblem, MisreadFactorsAreRejected) {
   }
 }
 
+TYPED_TEST(MoeGemmProblem, AMisreadBiasIsRejected) {
+  for (const Params& format : std::vector<Params>{
+           {{"dtype", "bf16"}}, {{"scaling", "channel"}}, {{"scaling", "tensor"}}}) {
+    Params params = format;
+    params["bias"] = "1";
+    const Case c = moe_gemm_case<TypeParam>(params);
+    TypeParam problem(*this->device_, c);
+    const auto is_right = [&](Slip slip) {
+      check::launch_host_variant(problem, c, "gather");
+      problem.slip(slip);
+      return problem.check().accuracy[0].ok;
+    };
+    const bool scaled = problem.shape.scaled(), weighted = problem.shape.down;
+    EXPECT_TRUE(is_right(Slip::none)) << c.key();
+    for (const Slip slip : {Slip::bias_dropped, Slip::bias_twice, Slip::of_expert_0})
+      EXPECT_FALSE(is_right(slip)) << c.key() << " " << static_cast<int>(slip);
+    EXPECT_NE(is_right(Slip::bias_scaled), scaled) << c.key();
+    EXPECT_NE(is_right(Slip::bias_unweighted), weighted) << c.key();
+  }
+}
+
 TYPED_TEST(MoeGemmProblem, OneExpertHasNoOthersFactors) {
   const Case c = moe_gemm_case<TypeParam>(
       {{"scaling", "channel"}, {"rank", "0/8"}, {"routing", "hot:1:1"}, {"topk", "1"}});
@@ -223,6 +251,9 @@ TYPED_TEST(MoeGemmProblem, ParametersThatDoNotFitAreNamed) {
                       message({{"hidden", "200"}, {"inter", "200"}, {"scaling", "channel"}}));
   EXPECT_PRED_FORMAT2(IsSubstring, "scaling = tensor is for dtype = fp8",
                       message({{"dtype", "bf16"}, {"scaling", "tensor"}}));
+  EXPECT_EQ(message({{"bias", "1"}, {"dtype", "bf16"}}), "accepted");
+  EXPECT_EQ(message({{"bias", "1"}, {"scaling", "tensor"}}), "accepted");
+  EXPECT_PRED_FORMAT2(IsSubstring, "use channel or tensor, or bf16", message({{"bias", "1"}}));
   EXPECT_PRED_FORMAT2(IsSubstring, "block, channel, tensor", message({{"scaling", "row"}}));
   EXPECT_PRED_FORMAT2(IsSubstring, "dtype", message({{"dtype", "fp16"}}));
   EXPECT_PRED_FORMAT2(IsSubstring, "block", message({{"block", "257"}}));
@@ -281,6 +312,16 @@ TEST(MoeGemm, CostAndFactsCountWhatIsRead) {
                                                   {"padded_rows", 32},
                                                   {"rows", 20},
                                                   {"tile_efficiency", 20.0 / 32}}));
+}
+
+TEST(MoeGemm, CostCountsABiasOfEveryExpertThatHasRows) {
+  const auto device = open_host_device();
+  const auto read = [&](const char* bias) {
+    const Params params = {{"dtype", "bf16"}, {"bias", bias}};
+    return MoeGateUp(*device, moe_gemm_case<MoeGateUp>(params)).cost().read_bytes;
+  };
+  const auto experts = MoeGateUp(*device, moe_gemm_case<MoeGateUp>({})).facts().front().value;
+  EXPECT_EQ(read("1") - read("0"), experts * 256 * 2);
 }
 
 TEST(MoeGemm, CostCountsTheFactorsThatThereAre) {

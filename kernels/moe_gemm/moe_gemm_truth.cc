@@ -62,7 +62,8 @@ std::vector<double> expert_truth(const ExpertProduct& product) {
       const auto row = static_cast<size_t>(r);
       const double factor =
           product.routing_weights.empty() ? 1 : double{product.routing_weights[row]};
-      out[row * static_cast<size_t>(columns) + static_cast<size_t>(c)] = factor * sum;
+      const size_t at = row * static_cast<size_t>(columns) + static_cast<size_t>(c);
+      out[at] = factor * (product.bias.empty() ? sum : sum + product.bias[at]);
     }
   }
   return out;

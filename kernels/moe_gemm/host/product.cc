@@ -65,12 +65,15 @@ Panel panel_at(const Operands& operands, int first, int rows, int first_column) 
 void multiply(const Operands& operands, const Panel& panel, Scaling scaling, float* sums) {
   const MoeGemmArgs& args = operands.args;
   operands.isa.multiply(panel, scaling, sums);
-  if (!args.shape.scaled_once()) return;
+  const bool once = args.shape.scaled_once(), biased = args.shape.biased && panel.groups.first == 0;
+  if (!once && !biased) return;
   for (int i = 0; i < panel.rows; ++i) {
-    const float of_x = *args.x_factor(panel.ids[i]);
+    const float of_x = once ? *args.x_factor(panel.ids[i]) : 1;
     for (int c = 0; c < panel.columns; ++c) {
-      sums[i * panel.columns + c] *=
-          of_x * *args.weight_factor(panel.expert, panel.first_column + c);
+      float& sum = sums[i * panel.columns + c];
+      const int column = panel.first_column + c;
+      if (once) sum *= of_x * *args.weight_factor(panel.expert, column);
+      if (biased) sum += bf16_to_float(*with_bias(args).bias_of(panel.expert, column));
     }
   }
 }

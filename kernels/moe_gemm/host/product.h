@@ -66,7 +66,7 @@ int pitch(const MoeGemmShape& shape);
 /// A launch's input and its activations as floats [rows, pitch]. Row r = t*k + j reads row
 /// shape.source(r) of them, or, where they are sorted, the one at its place in sorted_token_ids.
 struct Operands {
-  MoeGemmArgs args;
+  const MoeGemmArgs& args;  // with_bias() reads beyond a copy
   const Isa& isa;
   float* x;
   bool sorted = false;
@@ -84,7 +84,8 @@ int rows_in_block(const MoeGemmArgs& args, int block);
 /// `first_column` on, over all of K.
 Panel panel_at(const Operands& operands, int first, int rows, int first_column);
 
-/// A panel's dot products [panel.rows, panel.columns], scale factors applied.
+/// A panel's dot products [panel.rows, panel.columns], scale factors applied; with the first groups
+/// of K also the bias.
 void multiply(const Operands& operands, const Panel& panel, Scaling scaling, float* sums);
 
 /// Factor on row r before it is rounded.

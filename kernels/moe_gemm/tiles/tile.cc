@@ -56,13 +56,14 @@ void register_tile(const TileKernel* kernel, const Knobs& knobs, const char* fil
   register_variant(std::move(v));
 }
 
-constexpr const char *kFp8Channel = "fp8-channel", *kFp8Tensor = "fp8-tensor";
+constexpr const char *kFp8Channel = "fp8-channel", *kFp8Tensor = "fp8-tensor", *kBias = "-bias";
 
 TileShape file_shape(const MoeGemmShape& s) {
-  const char* dtype = !s.scaled()                        ? "bf16"
+  std::string dtype = !s.scaled()                        ? "bf16"
                       : s.scaled_by == ScaledBy::block   ? "fp8"
                       : s.scaled_by == ScaledBy::channel ? kFp8Channel
                                                          : kFp8Tensor;
+  if (s.biased) dtype += kBias;
   return {s.experts, s.topk, s.down ? s.n : s.k, s.down ? s.k : s.n / 2, dtype};
 }
 
@@ -80,9 +81,10 @@ MoeGemmShape shape_of(const TunedTile& tile, const TileShape& file) {
   s.k = s.down ? file.inter : file.hidden;
   s.n = s.down ? file.hidden : 2 * file.inter;
   s.block = tile.config.block;
-  s.dtype = file.dtype == "bf16" ? DType::bf16 : DType::e4m3;
-  if (file.dtype == kFp8Channel) s.scaled_by = ScaledBy::channel;
-  if (file.dtype == kFp8Tensor) s.scaled_by = ScaledBy::tensor;
+  s.dtype = file.dtype.starts_with("bf16") ? DType::bf16 : DType::e4m3;
+  if (file.dtype.starts_with(kFp8Channel)) s.scaled_by = ScaledBy::channel;
+  if (file.dtype.starts_with(kFp8Tensor)) s.scaled_by = ScaledBy::tensor;
+  s.biased = file.dtype.ends_with(kBias);
   return s;
 }
 
@@ -181,7 +183,8 @@ TileRegistration::TileRegistration(TileKernel kernel, const char* file) {
   }
 }
 
-std::string tile_unsupported(const MoeGemmShape& s, bool any_scales) {
+std::string tile_unsupported(const MoeGemmShape& s, bool any_scales, bool any_bias) {
+  if (s.biased && !any_bias) return "adds no bias";
   if (s.scaled_once() && !any_scales) return "knows scale factors of blocks only";
   if (s.block != 16 && s.block != 32 && s.block != 64 && s.block != 128) {
     return fmt::format("block = {} is not 16, 32, 64 or 128", s.block);
@@ -240,9 +243,10 @@ int usual_block(const MoeGemmShape& shape, std::span<const double> rows_of_exper
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
   // With less than a row for each expert, tiles are too few to pay for what keeps rows resident.
   const bool once = shape.scaled_once();
-  const bool resident = shape.scaled() && !once && shape.down && shape.k_groups() <= 4 &&
-                        shape.block <= 64 && shape.rows() >= shape.experts;
+  const bool resident = !shape.biased && shape.scaled() && !once && shape.down &&
+                        shape.k_groups() <= 4 && shape.block <= 64 && shape.rows() >= shape.experts;
   const char* usual = resident                             ? "resident_rows"
+                      : shape.biased                       ? "swap_ab"
                       : shape.block < (once ? 128 : 64)    ? "swap_ab"
                       : shape.block > 64 && shape.scaled() ? "prefill"
                                                            : "wide_tiles";

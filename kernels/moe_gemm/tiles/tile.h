@@ -94,8 +94,9 @@ class PlainKernel {
 };
 
 /// Why no CUDA kernel here takes the shape; empty when some do. Without `any_scales`: of those that
-/// know scale factors of blocks only.
-std::string tile_unsupported(const MoeGemmShape& shape, bool any_scales = false);
+/// know scale factors of blocks only; without `any_bias`: of those that add none.
+std::string tile_unsupported(const MoeGemmShape& shape, bool any_scales = false,
+                             bool any_bias = false);
 
 /// A configuration for a shape, and how it came about.
 struct TileChoice {

@@ -93,6 +93,16 @@ TEST_F(TileTest, OtherScaleFactorsHaveFilesOfTheirOwn) {
   EXPECT_EQ(best(tensor).path, "default: gather/block=16");
 }
 
+TEST_F(TileTest, ProductsWithABiasHaveFilesOfTheirOwn) {
+  const Params bias = {{"scaling", "channel"}, {"bias", "1"}};
+  const std::string name = tile_shape(moe_gemm_case<MoeGateUp>(bias)).name();
+  EXPECT_TRUE(name.ends_with(",dtype=fp8-channel-bias")) << name;
+  write("[moe_gate_up.8]\nkernel = split_k2_fp32\nblock = 7\n", name.c_str());
+  EXPECT_EQ(best(bias).path, "tuned: split_k2_fp32/block=7 for 8 tokens");
+  EXPECT_EQ(best({{"scaling", "channel"}}).path, "default: gather/block=16");
+  EXPECT_EQ(best({{"dtype", "bf16"}, {"bias", "1"}}).path, "default: gather/block=16");
+}
+
 TEST_F(TileTest, TheDefaultBlockOfARankIsByItsRows) {
   const auto block = [&](const char* rank) {
     return best({{"tokens", "128"}, {"topk", "1"}, {"routing", "hot:1:1"}, {"rank", rank}})
