@@ -54,6 +54,24 @@ TEST(ScalingEligibility, OfChannelsAndTensorsIsInThreeForms) {
   }
 }
 
+TEST(BiasEligibility, ThreeVariantsAddOne) {
+#ifndef MOEGATE_HAS_CUDA
+  GTEST_SKIP() << "built without CUDA";
+#endif
+  for (const Params& format : std::vector<Params>{
+           {{"dtype", "bf16"}}, {{"scaling", "channel"}}, {{"scaling", "tensor"}}}) {
+    Params params = format;
+    params.insert({{"bias", "1"}, {"tokens", "400"}, {"block", "128"}});
+    for (const char* variant : {"gather", "swap_ab", "swap_ab_split_k"})
+      EXPECT_EQ(refusal<MoeDown>(variant, params, 528, 264), "") << variant;
+    for (const char* variant : {"wide_tiles", "resident_rows", "scalar_b_scale", "tma_down",
+                                "prefill", "prefill_sorted", "prefill_contiguous"})
+      EXPECT_NE(refusal<MoeDown>(variant, params, 512, 264), "") << variant;
+    for (const char* variant : {"sorted_rows", "split_k2", "gather_split_k1"})
+      EXPECT_NE(refusal<MoeGateUp>(variant, params, 512, 264), "") << variant;
+  }
+}
+
 TEST(WideTilesEligibility, NamesWhatDoesNotFit) {
 #ifndef MOEGATE_HAS_CUDA
   GTEST_SKIP() << "built without CUDA";

@@ -118,6 +118,25 @@ TEST_F(CudaMoeGemm, VariantsAgreeInScalesOfChannelsAndTensors) {
   }
 }
 
+const std::vector<Params> kBiased = {{{"bias", "1"}, {"dtype", "bf16"}},
+                                     {{"bias", "1"}, {"scaling", "channel"}},
+                                     {{"bias", "1"}, {"scaling", "tensor"}}};
+
+// As above: tails of K, of N within eight columns and a tile, rows for one block and for several.
+TEST_F(CudaMoeGemm, VariantsAgreeWithABias) {
+  for (const Params& biased : kBiased) {
+    for (const char* block : {"16", "32", "64", "128"}) {
+      for (const char* tokens : {"7", "300"}) {
+        Params params = biased;
+        params.insert({{"tokens", tokens}, {"block", block}});
+        for (const int k : {16, 192, 1104}) {
+          for (const int n : {40, 136, 584}) expect_both_right(params, k, n);
+        }
+      }
+    }
+  }
+}
+
 #ifdef MOEGATE_HAS_CUDA
 
 /// Every cut of swap_ab, whichever its rule prefers, twice: the order of sums is fixed.
@@ -156,6 +175,22 @@ TEST_F(CudaSwapAb, EveryCutAgreesWithTheTruth) {
         for (const int n : {48, 136, 320}) {
           expect_every_cut_right<MoeGateUp>(params, k, n);
           expect_every_cut_right<MoeDown>(params, k, n);
+        }
+      }
+    }
+  }
+}
+
+// One of a cluster's blocks adds the bias, whichever share of the columns it has.
+TEST_F(CudaSwapAb, EveryCutAddsABiasOnce) {
+  for (const Params& biased : kBiased) {
+    for (const char* block : {"16", "32", "64", "128"}) {
+      for (const char* tokens : {"7", "300"}) {
+        Params params = biased;
+        params.insert({{"tokens", tokens}, {"block", block}});
+        for (const int n : {48, 136, 1800}) {
+          expect_every_cut_right<MoeGateUp>(params, 1408, n);
+          expect_every_cut_right<MoeDown>(params, 1168, n);
         }
       }
     }

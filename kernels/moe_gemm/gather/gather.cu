@@ -6,7 +6,8 @@
 //
 // - gather: for each group of K, scale factors of weights are looked up by column and multiplied
 //   with each sum
-//   (scaling = channel or tensor: once, with the sum, as vLLM's kernel has it without block_shape)
+//   (scaling = channel or tensor: once, with the sum, as vLLM's kernel has it without block_shape);
+//   a bias is then added, by a kernel of its own
 // - scalar_b_scale (SGLang PR 10567, first step): one factor per tile and group, multiplied with
 //   the rows' factors first, which leaves one multiply-add per sum
 //
@@ -30,26 +31,38 @@ __global__ void __launch_bounds__(Tile<Rows>::kThreads)
   compute_tile<Rows, kDtype, kWeightScale, Result::stored>(args, place);
 }
 
+template <int Rows, DType kDtype, WeightScale kWeightScale>
+__global__ void __launch_bounds__(Tile<Rows>::kThreads)
+    gather_bias_kernel(const __grid_constant__ BiasedArgs args, const TileOrder order) {
+  const Place place = order.place(blockIdx.x);
+  if (place.block * Rows >= *args.padded_rows) return;
+  compute_tile<Rows, kDtype, kWeightScale, Result::stored>(args, place);
+}
+
 template <WeightScale kWeightScale>
 void launch_gather(const MoeGemmArgs& args, void*, const Launch& where) {
   const TileOrder order = tile_order(args.shape);
   with_tile(args.shape, [&]<int Rows, DType kDtype>() {
     // Without scale factors there is one kernel.
     constexpr WeightScale kScale = kDtype == DType::bf16 ? WeightScale::per_column : kWeightScale;
-    const auto start = [&](auto kernel) {
+    const auto start = [&](auto kernel, const auto& operands) {
       allow_shared(kernel, Tile<Rows>::kSharedBytes);
       kernel<<<order.tiles(), Tile<Rows>::kThreads, Tile<Rows>::kSharedBytes, stream_of(where)>>>(
-          args, order);
+          operands, order);
     };
-    if constexpr (kDtype == DType::e4m3 && kScale == WeightScale::per_column) {
-      if (args.shape.scaled_once()) return start(gather_kernel<Rows, kDtype, WeightScale::once>);
+    if constexpr (kScale == WeightScale::per_column) {
+      constexpr WeightScale kOnce = kDtype == DType::bf16 ? kScale : WeightScale::once;
+      if (args.shape.biased) {
+        return start(gather_bias_kernel<Rows, kDtype, kOnce>, with_bias(args));
+      }
+      if (args.shape.scaled_once()) return start(gather_kernel<Rows, kDtype, kOnce>, args);
     }
-    start(gather_kernel<Rows, kDtype, kScale>);
+    start(gather_kernel<Rows, kDtype, kScale>, args);
   });
   check_launch("gather_kernel");
 }
 
-std::string any_scales_unsupported(const MoeGemmShape& shape) {
+std::string any_epilogue_unsupported(const MoeGemmShape& shape) {
   return gather_unsupported(shape, true);
 }
 std::string scalar_unsupported(const MoeGemmShape& shape) {
@@ -57,7 +70,7 @@ std::string scalar_unsupported(const MoeGemmShape& shape) {
 }
 
 const tiles::PlainKernel<Backend::cuda, launch_gather<WeightScale::per_column>,
-                         any_scales_unsupported>
+                         any_epilogue_unsupported>
     per_column("gather",
                "a block per BM rows and 128 columns, gathered rows, a scale factor per column");
 const tiles::PlainKernel<Backend::cuda, launch_gather<WeightScale::per_tile>, scalar_unsupported>

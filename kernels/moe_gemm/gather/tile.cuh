@@ -9,6 +9,8 @@
 
 #include <cuda_bf16.h>
 
+#include <type_traits>
+
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/wgmma.cuh"
 #include "kernels/cuda/with_rows.cuh"
@@ -145,6 +147,23 @@ __device__ void scale(const MoeGemmArgs& args, const Place& place, const int* id
   }
 }
 
+/// Every column's bias on top of its sums.
+template <int Rows>
+__device__ void add_bias(const BiasedArgs& args, const Place& place, Sums<Rows>& sums) {
+  using T = Tile<Rows>;
+  const int lane = threadIdx.x % 32, expert = args.expert_ids[place.block];
+#pragma unroll
+  for (int c = 0; c < T::kColumnParts; ++c) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int column = place.first_column + warp_column<Rows>() + c * 8 + lane % 4 * 2 + i;
+      const float bias = bf16_to_float(__ldg(args.bias_of(expert, min(column, args.shape.n - 1))));
+#pragma unroll
+      for (int r = 0; r < T::kRowParts * 2; ++r) sums[r / 2][c][r % 2 * 2 + i] += bias;
+    }
+  }
+}
+
 /// Sums to bf16 in shared memory, times the routing weight, and from there to their rows of the
 /// output in coalesced pieces; rows of padding and columns beyond N stay where they are.
 template <int Rows, Result kResult>
@@ -196,9 +215,10 @@ __device__ inline uint8_t* at_swizzle(uint8_t* shared) {
   return shared + (kSwizzleBytes - shared_address(shared) % kSwizzleBytes) % kSwizzleBytes;
 }
 
-/// The whole tile, by Tile<Rows>::kThreads threads and as much dynamic shared memory as it names.
-template <int Rows, DType kDtype, WeightScale kWeightScale, Result kResult>
-__device__ void compute_tile(const MoeGemmArgs& args, const Place& place) {
+/// The whole tile, by Tile<Rows>::kThreads threads and as much dynamic shared memory as it names;
+/// of BiasedArgs with the bias.
+template <int Rows, DType kDtype, WeightScale kWeightScale, Result kResult, class Args>
+__device__ void compute_tile(const Args& args, const Place& place) {
   extern __shared__ __align__(128) uint8_t shared[];
   __shared__ int ids[Rows];  // rows of the output; R for padding
   for (int i = threadIdx.x; i < Rows; i += Tile<Rows>::kThreads) {
@@ -215,6 +235,7 @@ __device__ void compute_tile(const MoeGemmArgs& args, const Place& place) {
   Sums<Rows> sums = {};
   sum_products<Rows, kDtype, kWeightScale>(args, place, ring, source, sums);
   if constexpr (kWeightScale == WeightScale::once) scale<Rows>(args, place, ids, sums);
+  if constexpr (std::is_same_v<Args, BiasedArgs>) add_bias<Rows>(args, place, sums);
   write_tile<Rows, kResult>(args, place, ids, sums, stages);
 }
 
@@ -227,10 +248,11 @@ void with_tile(const MoeGemmShape& shape, F f) {
   });
 }
 
-/// Empty, or why these kernels do not run the case; `any_scales`: WeightScale::once is compiled.
-inline std::string gather_unsupported(const MoeGemmShape& shape, bool any_scales = false) {
+/// Empty, or why these kernels do not run the case; `any_epilogue`: WeightScale::once and the bias
+/// are compiled.
+inline std::string gather_unsupported(const MoeGemmShape& shape, bool any_epilogue = false) {
   if (shape.k % 8 != 0) return fmt::format("K = {} is not a multiple of 8", shape.k);
-  return tiles::tile_unsupported(shape, any_scales);
+  return tiles::tile_unsupported(shape, any_epilogue, any_epilogue);
 }
 
 }  // namespace moegate::moe_gemm::gather

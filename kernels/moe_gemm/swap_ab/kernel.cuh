@@ -225,9 +225,8 @@ __device__ void prepare_barriers(uint8_t* shared) {
 }
 
 template <class C>
-__global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
-    swap_ab_kernel(const __grid_constant__ CUtensorMap map,
-                   const __grid_constant__ MoeGemmArgs args, const Cut cut) {
+__device__ __forceinline__ void multiply_all(const CUtensorMap& map, const MoeGemmArgs& args,
+                                             const Cut& cut) {
   extern __shared__ __align__(1024) uint8_t shared[];
   const int role = threadIdx.x / 32 - C::kConsumers / 32;  // warps from the first that copies on
   if (role == 0 && threadIdx.x % 32 == 0) prefetch_map(&map);
@@ -247,6 +246,19 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
   }
   __syncwarp();
   if constexpr (C::kSplit) cluster_wait();
+}
+
+template <class C>
+__global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
+    swap_ab_kernel(const __grid_constant__ CUtensorMap map,
+                   const __grid_constant__ MoeGemmArgs args, const Cut cut) {
+  multiply_all<C>(map, args, cut);
+}
+template <class C>
+__global__ void __launch_bounds__(C::kThreads, C::kBlocksPerSm)
+    swap_ab_bias_kernel(const __grid_constant__ CUtensorMap map,
+                        const __grid_constant__ BiasedArgs args, const Cut cut) {
+  multiply_all<C>(map, args, cut);
 }
 
 }  // namespace moegate::moe_gemm::swap_ab

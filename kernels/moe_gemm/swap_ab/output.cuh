@@ -4,6 +4,8 @@
 // barriers; where K is split, after each block of the cluster added up its share of the columns.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/cuda/bf16_vector.cuh"
 #include "kernels/cuda/cluster.cuh"
 #include "kernels/cuda/named_barriers.cuh"
@@ -27,7 +29,8 @@ __device__ inline float x_factor(const MoeGemmArgs& args, int id) {
   return id < args.shape.rows() ? __ldg(args.x_factor(id)) : 0;
 }
 
-/// Factors of the two columns that a thread has of its warp's 16, from `first` on; any beyond N.
+/// Factors or biases of the two columns that a thread has of its warp's 16, from `first` on; any
+/// beyond N.
 struct ColumnFactors {
   float low, high;
 
@@ -36,11 +39,20 @@ struct ColumnFactors {
     low = __ldg(args.weight_factor(expert, min(column, last)));
     high = __ldg(args.weight_factor(expert, min(column + 8, last)));
   }
+  __device__ void load_bias(const MoeGemmArgs& args, int expert, int first) {
+    const int column = first + threadIdx.x % 32 / 4, last = args.shape.n - 1;
+    const BiasedArgs& biased = with_bias(args);
+    low = bf16_to_float(__ldg(biased.bias_of(expert, min(column, last))));
+    high = bf16_to_float(__ldg(biased.bias_of(expert, min(column + 8, last))));
+  }
 };
 
 struct OutputRow {
   int id;  // row of out; R or more for padding
   float weight;
+};
+struct FactoredRow : OutputRow {
+  float x_factor;
 };
 
 /// Rows are written in pieces of 16 bytes next to each other.
@@ -50,22 +62,27 @@ class StagedOutput {
   __device__ StagedOutput(const MoeGemmArgs& args, const Cut&, uint8_t* shared)
       : args_(args),
         staged_(reinterpret_cast<uint16_t*>(shared + C::kOutputAt)),
-        rows_(
-            reinterpret_cast<OutputRow*>(shared + C::kOutputAt + C::kStagedRows * C::kPitch * 2)) {}
+        rows_(reinterpret_cast<Row*>(shared + C::kOutputAt + C::kStagedRows * C::kPitch * 2)) {}
 
   /// Before the sums are ready. Two sets in turn: of the last tile's rows some may still be
   /// written.
   __device__ void begin(const Tile& tile, int) {
     turn_ ^= 1;
     const int i = threadIdx.x;
-    if constexpr (C::kOnce) {
+    if constexpr (C::kOnce || C::kBiased) {
       const int expert = __ldg(args_.expert_ids + tile.block);
-      columns_.load(args_, expert, tile.column + threadIdx.x / 32 * 16);
+      const int first = tile.column + threadIdx.x / 32 * 16;
+      if constexpr (C::kOnce) columns_.load(args_, expert, first);
+      if constexpr (C::kBiased) bias_.load_bias(args_, expert, first);
     }
     if (i >= C::kTokens) return;
     const int id = __ldg(args_.sorted_token_ids + tile.block * C::kTokens + i);
-    rows()[i] = {id, routing_weight(args_, id)};
-    if constexpr (C::kOnce) rows()[i].weight *= x_factor(args_, id);
+    if constexpr (C::kFactorApart) {
+      rows()[i] = {{id, routing_weight(args_, id)}, x_factor(args_, id)};
+    } else {
+      rows()[i] = {id, routing_weight(args_, id)};
+      if constexpr (C::kOnce) rows()[i].weight *= x_factor(args_, id);
+    }
   }
 
   template <int First = 0>
@@ -85,7 +102,9 @@ class StagedOutput {
   }
 
  private:
-  __device__ OutputRow* rows() const { return rows_ + turn_ * C::kTokens; }
+  using Row = std::conditional_t<C::kFactorApart, FactoredRow, OutputRow>;
+
+  __device__ Row* rows() const { return rows_ + turn_ * C::kTokens; }
 
   template <int First>
   __device__ void stage(const float (&sums)[C::kTokens / 2]) {
@@ -95,6 +114,8 @@ class StagedOutput {
       const int row = i / 4 * 8 + lane % 4 * 2 + i % 2;
       float sum = sums[i];
       if constexpr (C::kOnce) sum *= i / 2 % 2 == 0 ? columns_.low : columns_.high;
+      if constexpr (C::kFactorApart) sum *= rows()[row].x_factor;
+      if constexpr (C::kBiased) sum += i / 2 % 2 == 0 ? bias_.low : bias_.high;
       staged_[(row - First) * C::kPitch + column + i / 2 % 2 * 8] =
           float_to_bf16(sum * rows()[row].weight);
     }
@@ -102,9 +123,10 @@ class StagedOutput {
 
   const MoeGemmArgs& args_;
   uint16_t* staged_;
-  OutputRow* rows_;
+  Row* rows_;
   int turn_ = 0;
   ColumnFactors columns_;  // kOnce
+  ColumnFactors bias_;     // kBiased
 };
 
 /// An 8 x 8 matrix, two neighbours of a row in each lane, row by row: its transpose.
@@ -159,11 +181,14 @@ class WarpOutput {
   __device__ void begin(const Tile& tile, int next_block) {
     const int id = next_block_ == tile.block ? next_id_ : id_in(tile.block);
     rows_ = {id, routing_weight(args_, id)};
-    if constexpr (C::kOnce) {
+    if constexpr (C::kOnce || C::kBiased) {
       const int expert =
           next_block_ == tile.block ? next_expert_ : __ldg(args_.expert_ids + tile.block);
-      x_factor_ = x_factor(args_, id);
-      columns_.load(args_, expert, column_of(tile));
+      if constexpr (C::kOnce) {
+        x_factor_ = x_factor(args_, id);
+        columns_.load(args_, expert, column_of(tile));
+      }
+      if constexpr (C::kBiased) bias_.load_bias(args_, expert, column_of(tile));
       if (next_block >= 0) next_expert_ = __ldg(args_.expert_ids + next_block);
     }
     if (next_block >= 0) next_id_ = id_in(next_block_ = next_block);
@@ -172,7 +197,7 @@ class WarpOutput {
   __device__ void write(const Tile& tile, const float (&sums)[C::kTokens / 2]) {
     // One more than the last row that is none of padding.
     const int rows = 32 - __clz(__ballot_sync(~0u, rows_.id < args_.shape.rows()));
-    if constexpr (C::kOnce) rows_.weight *= x_factor_;
+    if constexpr (C::kOnce && !C::kFactorApart) rows_.weight *= x_factor_;
     if constexpr (C::kSplit) {
       exchange(sums, rows);
       write_share(tile, rows);
@@ -180,8 +205,8 @@ class WarpOutput {
 #pragma unroll
       for (int j = 0; j < kOctets; ++j)
         if (8 * j < rows) {
-          if constexpr (C::kOnce) {
-            write_octet(args_, rows_, 8 * j, column_of(tile), scaled(octet(sums, j)));
+          if constexpr (C::kOnce || C::kBiased) {
+            write_octet(args_, rows_, 8 * j, column_of(tile), finished(octet(sums, j), 8 * j));
           } else {
             write_octet(args_, rows_, 8 * j, tile.column + warp() * 16, octet(sums, j));
           }
@@ -215,6 +240,19 @@ class WarpOutput {
   __device__ float4 scaled(const float4& sums) const {
     return {sums.x * columns_.low, sums.y * columns_.low, sums.z * columns_.high,
             sums.w * columns_.high};
+  }
+  /// The sums of rows from `first` on with what follows them: factors, then the bias.
+  __device__ float4 finished(float4 sums, int first) const {
+    if constexpr (C::kOnce) sums = scaled(sums);
+    if constexpr (C::kFactorApart) {
+      const float even = __shfl_sync(~0u, x_factor_, first + lane() % 4 * 2);
+      const float odd = __shfl_sync(~0u, x_factor_, first + lane() % 4 * 2 + 1);
+      sums = {sums.x * even, sums.y * odd, sums.z * even, sums.w * odd};
+    }
+    if constexpr (C::kBiased) {
+      sums = {sums.x + bias_.low, sums.y + bias_.low, sums.z + bias_.high, sums.w + bias_.high};
+    }
+    return sums;
   }
   /// Where the lane's sums of an octet of rows and a strip of the share lie, from one of the
   /// blocks.
@@ -251,7 +289,7 @@ class WarpOutput {
         const float4& part = parts[from];
         if (from < splits_) sum = {sum.x + part.x, sum.y + part.y, sum.z + part.z, sum.w + part.w};
       }
-      if constexpr (C::kOnce) sum = scaled(sum);
+      if constexpr (C::kOnce || C::kBiased) sum = finished(sum, 8 * j);
       write_octet(args_, rows_, 8 * j, tile.column + ((rank_ << log_strips_) + strip) * 16, sum);
     }
     turn_ ^= 1;
@@ -269,10 +307,10 @@ class WarpOutput {
   int next_block_ = -1, next_id_ = 0;
   int turn_ = 0;
   uint32_t phase_ = 0;
-  // kOnce
+  // kOnce, kBiased
   int next_expert_;
   float x_factor_;  // of lane i: row i's
-  ColumnFactors columns_;
+  ColumnFactors columns_, bias_;
 };
 
 }  // namespace moegate::moe_gemm::swap_ab

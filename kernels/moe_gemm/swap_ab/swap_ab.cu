@@ -13,7 +13,8 @@
 // swap_ab_split_k cuts K over the blocks of a cluster, or the columns in tiles of 64, where whole
 // tiles would leave SMs idle or unevenly loaded (choice.cc). Blocks send the parts of their
 // sums through distributed shared memory to the one that adds them up in the order of K: one
-// launch, no atomics, no workspace, no cluster-wide barrier, the same result every time.
+// launch, no atomics, no workspace, no cluster-wide barrier, the same result every time. That one
+// adds the bias, too. Kernels with a bias are not measured yet.
 //
 // On an H200, cold (reports/gallery/nvidia-h200-fp8-moe.md), us for T = 1, 8, 32, 128, and below it
 // the public Triton kernel, tuned:
@@ -73,13 +74,30 @@ template <int Tokens, int Columns, bool Split>
 using Fp8Config = Config<DType::e4m3, Tokens, Columns, Split>;
 template <int Tokens, int Columns, bool Split>
 using Bf16Config = Config<DType::bf16, Tokens, Columns, Split>;
+template <int Tokens, int Columns, bool Split>
+using BiasedFp8Config = ConfigBiased<DType::e4m3, Tokens, Columns, Split>;
+template <int Tokens, int Columns, bool Split>
+using BiasedBf16Config = ConfigBiased<DType::bf16, Tokens, Columns, Split>;
 
 /// Calls f with the configuration of a tile of swap_ab_tiles().
 template <class F>
 auto with_config(const MoeGemmShape& s, const SwapAbTile& tile, F f) {
+  if (s.biased) {
+    return s.scaled() ? with_config<BiasedFp8Config>(s.block, tile, f)
+                      : with_config<BiasedBf16Config>(s.block, tile, f);
+  }
   if (s.scaled_once()) return with_config<ConfigOnce>(s.block, tile, f);
   return s.scaled() ? with_config<Fp8Config>(s.block, tile, f)
                     : with_config<Bf16Config>(s.block, tile, f);
+}
+
+template <class C>
+constexpr auto kernel_of() {
+  if constexpr (C::kBiased) {
+    return swap_ab_bias_kernel<C>;
+  } else {
+    return swap_ab_kernel<C>;
+  }
 }
 
 /// Clusters that an idle GPU holds at once.
@@ -88,7 +106,7 @@ int resident(const MoeGemmShape& s, const SwapAbTile& tile, const DeviceFacts& d
       device.processors * blocks_per_sm(s.dtype, s.block, tile.columns, tile.splits > 1);
   if (tile.splits == 1 || device.backend != Backend::cuda) return blocks / tile.splits;
   return with_config(s, tile, [&]<class C>(C) {
-    return resident_clusters(swap_ab_kernel<C>, tile.splits, C::kThreads, C::kSharedBytes, device);
+    return resident_clusters(kernel_of<C>(), tile.splits, C::kThreads, C::kSharedBytes, device);
   });
 }
 
@@ -101,7 +119,7 @@ SwapAbTile tile_for(const MoeGemmShape& s, bool split, const DeviceFacts& device
 
 template <class P, bool Split>
 void launch(P& problem, const Launch& where) {
-  const MoeGemmArgs args = problem.args();
+  const BiasedArgs args = problem.args();
   launch_swap_ab(args, tile_for(args.shape, Split, where.device), where);
 }
 
@@ -114,7 +132,7 @@ std::string unsupported(const MoeGemmShape& s, bool split) {
     return fmt::format("K = {} is too short to be cut: below {}", s.k,
                        kFewestSlices * kSliceBytes / static_cast<int>(size_of(s.dtype)));
   }
-  return tiles::tile_unsupported(s, true);
+  return tiles::tile_unsupported(s, true, true);
 }
 
 Knobs knobs_of(const SwapAbTile& tile) {
@@ -180,14 +198,20 @@ void launch_swap_ab(const MoeGemmArgs& args, const SwapAbTile& tile, const Launc
   const int64_t tiles = int64_t{row_blocks} * ((s.n + tile.columns - 1) / tile.columns);
   const int64_t clusters = std::clamp<int64_t>(resident(s, tile, where.device), 1, tiles);
   with_config(s, tile, [&]<class C>(C) {
-    ClusterLaunch launch(swap_ab_kernel<C>, static_cast<int>(clusters), tile.splits, C::kThreads,
+    const std::conditional_t<C::kBiased, BiasedArgs, MoeGemmArgs>* operands;
+    if constexpr (C::kBiased) {
+      operands = &with_bias(args);
+    } else {
+      operands = &args;
+    }
+    ClusterLaunch launch(kernel_of<C>(), static_cast<int>(clusters), tile.splits, C::kThreads,
                          C::kSharedBytes, where.stream);
     // Clusters of one, too: R1 TP8 down at one token took 7.15 us so (commit 2472995), 7.5 as a
     // plain launch (0bfbd21), on other H200s.
     launch.config.numAttrs = 1;
     if (s.early) launch.start_early();
     check_cuda(cudaLaunchKernelEx(
-                   &launch.config, swap_ab_kernel<C>, fp8::weights_map(args, C::kColumns), args,
+                   &launch.config, kernel_of<C>(), fp8::weights_map(args, C::kColumns), *operands,
                    Cut{std::countr_zero(static_cast<unsigned>(tile.splits)), row_blocks}),
                "swap_ab_kernel");
   });

@@ -18,10 +18,13 @@ constexpr int blocks_per_sm(DType dtype, int tokens, int columns, bool split) {
 }
 
 /// What a kernel is compiled for. Shared memory holds as many stages as fit.
-template <DType kType, int Tokens, int Columns, bool Split, bool Once>
+template <DType kType, int Tokens, int Columns, bool Split, bool Once, bool Biased>
 struct ConfigOf {
   static constexpr DType kDtype = kType;
   static constexpr bool kOnce = Once;  // scale factors follow the sum over all of K
+  static constexpr bool kBiased = Biased;
+  // Of the row: a bias comes between it and the routing weight.
+  static constexpr bool kFactorApart = Once && Biased;
   static constexpr bool kScaled = kDtype == DType::e4m3 && !kOnce;
   static constexpr int kElementBytes = size_of(kDtype);
   static constexpr int kTokens = Tokens;    // BM, routed rows in a block
@@ -44,9 +47,10 @@ struct ConfigOf {
   static constexpr int kStagedRows = 32;           // of the output, at a time
   static constexpr int kPitch = Columns + 8;       // rows begin in different banks
   static constexpr int kInbox = Columns * Tokens;  // sums
-  static constexpr int kOutputBytes = Split      ? 2 * kInbox * 4
-                                      : kFewRows ? 0
-                                                 : kStagedRows * kPitch * 2 + 2 * Tokens * 8;
+  static constexpr int kOutputBytes =
+      Split      ? 2 * kInbox * 4
+      : kFewRows ? 0
+                 : kStagedRows * kPitch * 2 + 2 * Tokens * (kFactorApart ? 12 : 8);
 
   // An SM has 228 KiB, of which every block costs one more; a block gets 227 at most.
   static constexpr int kMostShared = (228 / kBlocksPerSm - 1) * 1024;
@@ -61,9 +65,12 @@ struct ConfigOf {
 
 /// bf16, or fp8 with scale factors of blocks.
 template <DType kType, int Tokens, int Columns, bool Split>
-struct Config : ConfigOf<kType, Tokens, Columns, Split, false> {};
+struct Config : ConfigOf<kType, Tokens, Columns, Split, false, false> {};
 template <int Tokens, int Columns, bool Split>
-struct ConfigOnce : ConfigOf<DType::e4m3, Tokens, Columns, Split, true> {};
+struct ConfigOnce : ConfigOf<DType::e4m3, Tokens, Columns, Split, true, false> {};
+/// With a bias: bf16, or fp8 scaled once.
+template <DType kType, int Tokens, int Columns, bool Split>
+struct ConfigBiased : ConfigOf<kType, Tokens, Columns, Split, kType == DType::e4m3, true> {};
 
 /// The ring, as one thread goes around it.
 template <class C>
