@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <type_traits>
 
 #include "harness/kernel/cuda_check.h"
 #include "kernels/moe_gemm/moe_gemm.h"
@@ -120,8 +121,8 @@ __global__ void down_kernel(MoeGemmArgs args, Slip slip, float factor) {
 }
 
 template <class Args>
-void start(void (*kernel)(Args, Slip, float), int64_t blocks, const Args& args,
-           const Launch& where) {
+void start(void (*kernel)(Args, Slip, float), int64_t blocks,
+           const std::type_identity_t<Args>& args, const Launch& where) {
   const Sabotage asked = requested_sabotage();
   kernel<<<static_cast<unsigned>(blocks), 256, 0, static_cast<cudaStream_t>(where.stream)>>>(
       args, slip_of(asked.mode), static_cast<float>(asked.amount));
