@@ -50,7 +50,7 @@ struct PrefillArgs {
 };
 
 /// The ring of stages, which lies behind what is shared, in one size for all tiles. A stage is two
-/// units of K: waiting, fences and addresses were half of all instructions with one.
+/// units of K, so that waits, fences and arrivals come once for both.
 template <class W>
 struct Stages {
   static constexpr int kWeightBytes = kPanelGroup * W::kUnitBytes;  // of a unit
