@@ -46,10 +46,13 @@ TORCH = {
     "arange": lambda count, device: np.arange(count),
     "as_tensor": np.asarray,
     "float32": np.float32,
+    "index_select": lambda array, axis, at: np.take(array, at, axis),
+    "int32": np.int32,
     "clamp": lambda array, max: np.minimum(array, max),
     "cumsum": np.cumsum,
     "div": lambda array, by, rounding_mode: array // by,
     "repeat_interleave": np.repeat,
+    "searchsorted": lambda array, values, right: np.searchsorted(array, values, "right" if right else "left"),
     "transpose": np.swapaxes,
 }
 

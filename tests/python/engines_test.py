@@ -422,6 +422,43 @@ class HpcOps(unittest.TestCase):
         self.assertEqual(given["down_weight_scale"].shape, (2, 6, 4))
         self.assertEqual(given["down_weight_scale"][..., 2:].sum(), 0)
 
+    def test_products_get_factors_by_tiles(self):
+        random = np.random.default_rng(5)
+        # On average of an expert: 2 rows, tiles of 8; 12, of 16, which are not the blocks.
+        for tokens, block, tile in ((5, 16, 8), (24, 8, 16)):
+            routed = Routed(random, tokens=tokens, topk=2, experts=4, block=block)
+
+            def multiply(x, weight, seqlens, cu_seqlens, x_scale, w_scale, num_seq_per_group_avg=32, output=None):
+                self.assertEqual((num_seq_per_group_avg, w_scale.shape), (tokens // 2, (4, 1, 4)))
+                tiles = np.cumsum([0, *-(-seqlens // tile)])
+                for expert, (begin, count) in enumerate(zip(cu_seqlens, seqlens)):
+                    factors = np.repeat(w_scale[expert, :, :2], 128, 1)
+                    for row in range(count):
+                        x_factors = np.repeat(x_scale[:, tiles[expert] * tile + row], 128)
+                        output[begin + row] = weight[expert] * factors @ (x[begin + row] * x_factors)
+
+            torch = types.SimpleNamespace(nn=types.SimpleNamespace(functional=types.SimpleNamespace(pad=pad)), **TORCH)
+            hpc = imported("hpc_ops_moe", [
+                module("torch", **vars(torch)), module("hpc", group_gemm_blockwise_fp8=multiply)], "hpc-ops")
+            case = types.SimpleNamespace(dtype="fp8", scaling="block", experts=4)
+            self.assertIsNone(hpc.product_unsupported(case, None))
+            p = types.SimpleNamespace(
+                tokens=tokens, topk=2, experts=4, weighted=1, weights=random.normal(size=(4, 128, 256)),
+                weight_scales=random.uniform(size=(4, 1, 2)), routing_weights=random.uniform(size=tokens * 2),
+                expert_rows=routed.counts.view(OnDevice), sorted_token_ids=routed.sorted, expert_ids=routed.blocks)
+            places = len(routed.sorted)
+            p.x, p.x_scales = random.normal(size=(places, 256)), random.uniform(size=(places, 2))
+            hpc.prepare_product(p)
+            for weighted, launch in ((0, hpc.gate_up), (1, hpc.down), (0, hpc.down)):
+                p.out, p.weighted = np.zeros((places, 128)), weighted
+                launch(p)
+                for place, row in enumerate(routed.sorted):
+                    if row < routed.rows:
+                        e = routed.expert[row]
+                        w = p.weights[e] * np.repeat(p.weight_scales[e], 128, 1)
+                        truth = w @ (p.x[place] * np.repeat(p.x_scales[place], 128))
+                        np.testing.assert_allclose(p.out[place], truth * (p.routing_weights[row] if weighted else 1))
+
 
 if __name__ == "__main__":
     unittest.main()

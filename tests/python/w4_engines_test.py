@@ -128,7 +128,7 @@ class Marlin(unittest.TestCase):
             return s[:, ::-1]
 
         return imported("marlin_moe", [
-            module("torch", **TORCH, int32=np.int32, bfloat16=float, float8_e8m0fnu=np.uint8, cat=np.concatenate,
+            module("torch", **TORCH, bfloat16=float, float8_e8m0fnu=np.uint8, cat=np.concatenate,
                    empty=lambda shape, dtype, device: np.full(shape, 9, dtype).view(Torch),
                    ops=types.SimpleNamespace(_C=types.SimpleNamespace(swigluoai_and_mul=swiglu))),
             module("torch.nn.functional", pad=lambda array, by: np.pad(
