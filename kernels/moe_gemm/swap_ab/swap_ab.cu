@@ -198,12 +198,7 @@ void launch_swap_ab(const MoeGemmArgs& args, const SwapAbTile& tile, const Launc
   const int64_t tiles = int64_t{row_blocks} * ((s.n + tile.columns - 1) / tile.columns);
   const int64_t clusters = std::clamp<int64_t>(resident(s, tile, where.device), 1, tiles);
   with_config(s, tile, [&]<class C>(C) {
-    const std::conditional_t<C::kBiased, BiasedArgs, MoeGemmArgs>* operands;
-    if constexpr (C::kBiased) {
-      operands = &with_bias(args);
-    } else {
-      operands = &args;
-    }
+    const auto& operands = static_cast<const typename C::Args&>(args);
     ClusterLaunch launch(kernel_of<C>(), static_cast<int>(clusters), tile.splits, C::kThreads,
                          C::kSharedBytes, where.stream);
     // Clusters of one, too: R1 TP8 down at one token took 7.15 us so (commit 2472995), 7.5 as a
@@ -211,7 +206,7 @@ void launch_swap_ab(const MoeGemmArgs& args, const SwapAbTile& tile, const Launc
     launch.config.numAttrs = 1;
     if (s.early) launch.start_early();
     check_cuda(cudaLaunchKernelEx(
-                   &launch.config, kernel_of<C>(), fp8::weights_map(args, C::kColumns), *operands,
+                   &launch.config, kernel_of<C>(), fp8::weights_map(args, C::kColumns), operands,
                    Cut{std::countr_zero(static_cast<unsigned>(tile.splits)), row_blocks}),
                "swap_ab_kernel");
   });

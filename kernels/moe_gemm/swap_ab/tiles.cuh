@@ -3,6 +3,8 @@
 // memory between the threads that copy and those that multiply.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/cuda/pipeline.cuh"
 #include "kernels/moe_gemm/moe_gemm.h"
 
@@ -23,6 +25,7 @@ struct ConfigOf {
   static constexpr DType kDtype = kType;
   static constexpr bool kOnce = Once;  // scale factors follow the sum over all of K
   static constexpr bool kBiased = Biased;
+  using Args = std::conditional_t<kBiased, BiasedArgs, MoeGemmArgs>;  // of its kernel
   // Of the row: a bias comes between it and the routing weight.
   static constexpr bool kFactorApart = Once && Biased;
   static constexpr bool kScaled = kDtype == DType::e4m3 && !kOnce;
