@@ -119,18 +119,21 @@ std::string TileShape::name() const {
   return fmt::format("E={},topk={},H={},N={},dtype={}", experts, topk, hidden, inter, dtype);
 }
 
+std::string tile_dtype(const std::string& dtype, const std::string& scaling, bool biased) {
+  return dtype + (scaling == "block" ? "" : "-" + scaling) + (biased ? "-bias" : "");
+}
+
 TileShape tile_shape(const Case& c) {
   const Case even = even_share(c);
   const auto get = [&](const char* name) {
     return static_cast<int>(even.get_int(name, 1, std::numeric_limits<int>::max()));
   };
-  // Of fp8 scaled otherwise other kernels are fastest, and few add a bias.
-  const auto scaling = c.params.find("scaling");
-  const bool usual = scaling == c.params.end() || scaling->second == "block";
-  const auto bias = c.params.find("bias");
-  const bool biased = bias != c.params.end() && bias->second == "1";
+  const auto given = [&](const char* name, const char* otherwise) {
+    const auto at = c.params.find(name);
+    return at == c.params.end() ? otherwise : at->second;
+  };
   return {get("experts"), get("topk"), get("hidden"), get("inter"),
-          c.get("dtype") + (usual ? "" : "-" + scaling->second) + (biased ? "-bias" : "")};
+          tile_dtype(c.get("dtype"), given("scaling", "block"), given("bias", "0") == "1")};
 }
 
 std::vector<TunedTile> parse_tiles(const std::string& path, const std::string& text) {

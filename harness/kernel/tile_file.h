@@ -41,10 +41,13 @@ TileConfig config_of_variant(const std::string& variant, int block);
 /// What a file holds configurations for: all that shapes the grouped GEMMs, except the tokens.
 struct TileShape {
   int experts, topk, hidden, inter;  // inter: of one rank
-  std::string dtype;                 // fp8-channel, fp8-tensor: scaled so
+  std::string dtype;                 // as tile_dtype() says it
 
   std::string name() const;  // "E=256,topk=8,H=7168,N=256,dtype=fp8"
 };
+/// "bf16", "fp8-channel", "bf16-bias": of fp8 scaled otherwise than in blocks other kernels are
+/// fastest, and few add a bias.
+std::string tile_dtype(const std::string& dtype, const std::string& scaling, bool biased);
 /// Of a rank: that of its even_share(). Throws Error(usage) for a case that lacks one of these
 /// parameters.
 TileShape tile_shape(const Case& c);

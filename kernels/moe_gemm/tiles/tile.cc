@@ -56,35 +56,26 @@ void register_tile(const TileKernel* kernel, const Knobs& knobs, const char* fil
   register_variant(std::move(v));
 }
 
-constexpr const char *kFp8Channel = "fp8-channel", *kFp8Tensor = "fp8-tensor", *kBias = "-bias";
-
 TileShape file_shape(const MoeGemmShape& s) {
-  std::string dtype = !s.scaled()                        ? "bf16"
-                      : s.scaled_by == ScaledBy::block   ? "fp8"
-                      : s.scaled_by == ScaledBy::channel ? kFp8Channel
-                                                         : kFp8Tensor;
-  if (s.biased) dtype += kBias;
-  return {s.experts, s.topk, s.down ? s.n : s.k, s.down ? s.k : s.n / 2, dtype};
+  const char* scaling = s.scaled_by == ScaledBy::block     ? "block"
+                        : s.scaled_by == ScaledBy::channel ? "channel"
+                                                           : "tensor";
+  return {s.experts, s.topk, s.down ? s.n : s.k, s.down ? s.k : s.n / 2,
+          tile_dtype(s.scaled() ? "fp8" : "bf16", scaling, s.biased)};
 }
 
 const char* op_of(const MoeGemmShape& s) {
   return s.down ? MoeDown::kOp : MoeGateUp::kOp;
 }
 
-/// The shape that an entry of a file is for.
-MoeGemmShape shape_of(const TunedTile& tile, const TileShape& file) {
-  MoeGemmShape s{};
+/// The shape that an entry of a shape's file is for.
+MoeGemmShape shape_of(const TunedTile& tile, MoeGemmShape s) {
+  const TileShape file = file_shape(s);
   s.tokens = tile.tokens;
-  s.experts = file.experts;
-  s.topk = file.topk;
   s.down = tile.op == MoeDown::kOp;
   s.k = s.down ? file.inter : file.hidden;
   s.n = s.down ? file.hidden : 2 * file.inter;
   s.block = tile.config.block;
-  s.dtype = file.dtype.starts_with("bf16") ? DType::bf16 : DType::e4m3;
-  if (file.dtype.starts_with(kFp8Channel)) s.scaled_by = ScaledBy::channel;
-  if (file.dtype.starts_with(kFp8Tensor)) s.scaled_by = ScaledBy::tensor;
-  s.biased = file.dtype.ends_with(kBias);
   return s;
 }
 
@@ -121,11 +112,10 @@ MoeGemmShape even_shape(MoeGemmShape shape, const Case& c) {
 /// What the shape's files say; no kernel where they say nothing.
 TileChoice tuned_choice(const MoeGemmShape& shape, const Case& c, const DeviceFacts& device) {
   const MoeGemmShape even = even_shape(shape, c);
-  const TileShape file = file_shape(even);
   const TunedTile* tile =
-      tuned_entry({device.klass, file.name(), routing_of(c)}, op_of(shape), even.tokens,
+      tuned_entry({device.klass, file_shape(even).name(), routing_of(c)}, op_of(shape), even.tokens,
                   [&](const TunedTile& one) {
-                    const std::string fault = fault_of(one, file, device.backend);
+                    const std::string fault = fault_of(one, even, device.backend);
                     if (!fault.empty())
                       usage_error("{} {}; correct it or tune again", one.where, fault);
                   });
@@ -193,7 +183,7 @@ std::string tile_unsupported(const MoeGemmShape& s, bool any_scales, bool any_bi
   return {};
 }
 
-std::string fault_of(const TunedTile& tile, const TileShape& shape, Backend backend) {
+std::string fault_of(const TunedTile& tile, const MoeGemmShape& shape, Backend backend) {
   if (tile.op != MoeGateUp::kOp && tile.op != MoeDown::kOp) {
     return fmt::format("{} is no operator with tile configurations; there are {} and {}", tile.op,
                        MoeGateUp::kOp, MoeDown::kOp);

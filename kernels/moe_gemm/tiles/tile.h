@@ -143,8 +143,8 @@ void resolve_tuned_block(Case& c, const DeviceFacts& device, MoeGemmShape (*shap
 /// The case with block = 0 in its place, for what must read it where no device is known.
 Case without_tuned_block(Case c);
 
-/// Why an entry of a shape's file is no configuration of this program on a backend, naming key
-/// and value; empty when it is one.
-std::string fault_of(const TunedTile& tile, const TileShape& shape, Backend backend);
+/// Why an entry of a shape's file, which is that of both products, is no configuration of this
+/// program on a backend, naming key and value; empty when it is one.
+std::string fault_of(const TunedTile& tile, const MoeGemmShape& shape, Backend backend);
 
 }  // namespace moegate::moe_gemm::tiles
