@@ -11,6 +11,9 @@ namespace {
 
 const std::vector<Params> kFormats = {
     {}, {{"dtype", "bf16"}}, {{"scaling", "channel"}}, {{"scaling", "tensor"}}};
+const std::vector<Params> kBiased = {{{"bias", "1"}, {"dtype", "bf16"}},
+                                     {{"bias", "1"}, {"scaling", "channel"}},
+                                     {{"bias", "1"}, {"scaling", "tensor"}}};
 
 class CudaMoeGemm : public check::CudaVariants {
  protected:
@@ -56,8 +59,10 @@ TEST_F(CudaMoeGemm, VariantsAgreeOnManyExpertsInGroupsOfTiles) {
 // More tiles than persistent blocks take in one round, and not a whole number of rounds: stages,
 // rows that stay and turns of warpgroups go around many times.
 TEST_F(CudaMoeGemm, PersistentBlocksAgreeOverManyRounds) {
+  std::vector<Params> formats = kFormats;
+  formats.insert(formats.end(), kBiased.begin(), kBiased.end());
   for (const char* block : {"16", "32", "64", "128"}) {
-    for (const Params& format : kFormats) {
+    for (const Params& format : formats) {
       Params params = format;
       params.insert({{"tokens", "300"}, {"experts", "96"}, {"topk", "8"}, {"block", block}});
       for (const Case& c :
@@ -117,10 +122,6 @@ TEST_F(CudaMoeGemm, VariantsAgreeInScalesOfChannelsAndTensors) {
     }
   }
 }
-
-const std::vector<Params> kBiased = {{{"bias", "1"}, {"dtype", "bf16"}},
-                                     {{"bias", "1"}, {"scaling", "channel"}},
-                                     {{"bias", "1"}, {"scaling", "tensor"}}};
 
 // As above: tails of K, of N within eight columns and a tile, rows for one block and for several.
 TEST_F(CudaMoeGemm, VariantsAgreeWithABias) {

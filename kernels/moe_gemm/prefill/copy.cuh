@@ -149,9 +149,17 @@ __device__ void copy_weights(const Maps& maps, bool shared_weights, int rank, in
   }
 }
 
-/// Weights, scale factors, and rows in sorted order.
+/// Of the biases that stage g of a tile has: in the last stage those of its columns.
+template <class Out>
+__device__ int bias_bytes_of(const MoeGemmShape& shape, int column, int g) {
+  if (!kBiased<Out> || g < shape.k_groups() - 1) return 0;
+  return min(kColumns, shape.n - column) * 2;
+}
+
+/// Weights, scale factors, biases, and rows in sorted order.
 template <Order kOrder, int kCluster, class Out>
-__device__ void copy(const Maps& maps, const MoeGemmArgs& args, Shared<Out>& shared) {
+__device__ void copy(const Maps& maps, const MoeGemmArgs& args, const Out& out,
+                     Shared<Out>& shared) {
   const Tiles<kCluster, Out> tiles(args);
   if (tiles.first >= tiles.all) return;
   const int thread = threadIdx.x - Roles<kOrder>::kFirstCopier;
@@ -178,7 +186,14 @@ __device__ void copy(const Maps& maps, const MoeGemmArgs& args, Shared<Out>& sha
       wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
       if (starts) {
         shared.halves[ring.stage] = halves;
-        arrive_expecting(full, kWeightBytes + row_bytes);
+        const int bias_bytes = bias_bytes_of<Out>(args.shape, columns.first, g);
+        arrive_expecting(full, kWeightBytes + row_bytes + bias_bytes);
+        if constexpr (kBiased<Out>) {
+          const uint16_t* bias = out.bias + (weight_row + columns.first);
+          if (bias_bytes > 0)
+            copy_bytes(shared.factors[ring.stage].bias, reinterpret_cast<const uint8_t*>(bias),
+                       bias_bytes, full);
+        }
         copy_weights<kCluster, Out>(maps, asked.expert == asked.neighbours_expert, tiles.rank, g,
                                     weight_row + columns.first, weight_row + columns.second, stage,
                                     full);

@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(Roles<kOrder>::kThreads, 1)
   } else {
     leave_registers<R::kOtherRegisters>();
     if (threadIdx.x < R::kFirstWriter) {
-      copy<kOrder, kCluster>(maps, args, shared);
+      copy<kOrder, kCluster>(maps, args, out, shared);
     } else {
       write<kOrder, kCluster>(args, out, shared);
     }

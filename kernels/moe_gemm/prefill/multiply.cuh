@@ -81,19 +81,32 @@ struct RowFactors {
 };
 static_assert(offsetof(Factors, routing) == offsetof(Factors, rows) + kTokens * 4);
 
+/// The two values of bf16 at an address in shared memory.
+__device__ inline float2 load_bf16_pair(uint32_t address) {
+  const uint32_t pair = __float_as_uint(load_shared(address));
+  return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000)};
+}
+
 /// All of a tile's sums times their columns' factors, and the rows' put into `weights`, which the
-/// output takes.
-__device__ inline void scale_once(uint32_t factors, bool with_routing, Sums& sums,
-                                  float (&weights)[2]) {
+/// output takes; or, where a bias follows, times both, plus the bias.
+template <class Out>
+__device__ void scale_once(uint32_t factors, bool with_routing, Sums& sums, float (&weights)[2]) {
   const int row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
   const uint32_t rows_at = factors + static_cast<uint32_t>(offsetof(FactorsOnce, rows)) + row * 4;
+  float of_rows[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     weights[i] = load_shared(rows_at + i * 8 * 4);
+    if constexpr (kBiased<Out>) {
+      of_rows[i] = weights[i];
+      weights[i] = 1;
+    }
     if (with_routing) weights[i] *= load_shared(rows_at + (kTokens + i * 8) * 4);
   }
   const uint32_t columns_at =
       factors + static_cast<uint32_t>(offsetof(FactorsOnce, columns)) + threadIdx.x % 4 * 2 * 4;
+  const uint32_t bias_at =
+      factors + static_cast<uint32_t>(sizeof(FactorsOnce)) + threadIdx.x % 4 * 2 * 2;
 #pragma unroll
   for (int p = 0; p < kProducts; ++p) {
 #pragma unroll
@@ -103,6 +116,14 @@ __device__ inline void scale_once(uint32_t factors, bool with_routing, Sums& sum
         const float of_column = load_shared(columns_at + (p * kProductColumns + j * 8 + i) * 4);
         sums[p][j * 4 + i] *= of_column;
         sums[p][j * 4 + i + 2] *= of_column;
+      }
+      if constexpr (kBiased<Out>) {
+        const float2 bias = load_bf16_pair(bias_at + (p * kProductColumns + j * 8) * 2);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          float& sum = sums[p][j * 4 + i];
+          sum = sum * of_rows[i / 2] + (i % 2 == 0 ? bias.x : bias.y);
+        }
       }
     }
   }
@@ -137,8 +158,8 @@ __device__ void multiply_tile(const MoeGemmArgs& args, Shared<Out>& shared, Ring
         }
       }
       if (scales) {
-        scale_once(shared_address(&shared.factors[ring.stage]), args.routing_weights, sums,
-                   factors.routing);
+        scale_once<Out>(shared_address(&shared.factors[ring.stage]), args.routing_weights, sums,
+                        factors.routing);
         release<kCluster>(shared, ring.stage);
       }
     }

@@ -53,6 +53,11 @@ struct Factors {
 struct FactorsOnce {
   float rows[kTokens], routing[kTokens], columns[kColumns];  // routing right behind rows
 };
+/// And the columns' biases in bf16, right behind. Beyond the last column they are undefined.
+struct FactorsAndBias : FactorsOnce {
+  alignas(16) uint8_t bias[kColumns * 2];
+};
+static_assert(sizeof(FactorsAndBias) == sizeof(FactorsOnce) + kColumns * 2);
 
 /// Whose rows a stage has.
 enum Halves : int { kNoHalf, kFirstHalf, kBothHalves };
@@ -65,15 +70,23 @@ enum Halves : int { kNoHalf, kFirstHalf, kBothHalves };
 /// - stage(): a multiplying warpgroup leaves its sums in shared memory
 /// - start(): a warp starts the copies of what was staged
 /// - kScaledOnce: whether scale factors follow the sum over all of K
+/// - kBiased: whether `bias` [E, N] then follows them
 template <class Out>
 constexpr bool kScaledOnce = false;
+template <class Out>
+constexpr bool kBiased = false;
+
+/// What a stage has beside its operands.
+template <class Out>
+using StageFactors = std::conditional_t<kBiased<Out>, FactorsAndBias,
+                                        std::conditional_t<kScaledOnce<Out>, FactorsOnce, Factors>>;
 
 template <class Out>
 struct Shared {
   static constexpr int kStages = Out::kStages;
   uint8_t stages[kStages][kStageBytes];  // weights, rows; both with the 128-byte swizzle
   uint8_t staged[2][Out::kStagedBytes];
-  std::conditional_t<kScaledOnce<Out>, FactorsOnce, Factors> factors[kStages];
+  StageFactors<Out> factors[kStages];
   int halves[kStages];
   uint64_t full[kStages], empty[kStages];
   uint64_t staged_full[2], staged_empty[2], turns[2];  // per warpgroup that multiplies

@@ -15,7 +15,8 @@
 //   lane (barrier.cuh).
 // - Halves of blocks that are padding are neither copied nor multiplied, so that blocks of 128
 //   serve 64 rows per expert, too.
-// - One factor per channel or tensor comes with the last stage of a tile, whose sums it scales.
+// - One factor per channel or tensor comes with the last stage of a tile, whose sums it scales; so
+//   does a bias. Kernels with a bias are not measured yet.
 //
 // prefill_sorted is down with x in sorted order: half a block of rows is one TMA copy.
 // prefill_contiguous, of both operators, writes that order, too, by TMA. With cluster=2 two
@@ -134,10 +135,11 @@ void launch_clusters(const MoeGemmArgs& args, const Out& out, int cluster, Start
       cluster, [&]<int kCluster>() { launch_kernel<kOrder, kCluster>(args, out, start, where); });
 }
 
-std::string unsupported(const MoeGemmShape& s, bool any_scales) {
+/// `any_epilogue`: scale factors that follow the sum, and a bias, are compiled.
+std::string unsupported(const MoeGemmShape& s, bool any_epilogue) {
   if (!s.scaled()) return "multiplies fp8 only";
   if (s.block != kTokens) return fmt::format("block = {} is not {}", s.block, kTokens);
-  return tiles::tile_unsupported(s, any_scales);
+  return tiles::tile_unsupported(s, any_epilogue, any_epilogue);
 }
 
 Knobs knobs_of(int cluster) {
@@ -237,6 +239,10 @@ std::string unsupported(const MoeGemmShape& s) {
 }
 
 void launch_tokens(const MoeGemmArgs& args, int cluster, const Launch& where) {
+  if (args.shape.biased) {
+    const RowsBiased out{{{args.out}}, with_bias(args).bias};
+    return launch_clusters<Order::tokens>(args, out, cluster, Start::after, where);
+  }
   if (args.shape.scaled_once()) {
     return launch_clusters<Order::tokens>(args, RowsScaledOnce{{args.out}}, cluster, Start::after,
                                           where);

@@ -70,4 +70,13 @@ struct RowsScaledOnce : Rows<fp8::Output::rows> {};
 template <>
 constexpr bool kScaledOnce<RowsScaledOnce> = true;
 
+/// With a bias.
+struct RowsBiased : RowsScaledOnce {
+  const uint16_t* bias;  // [E, N] bf16
+};
+template <>
+constexpr bool kScaledOnce<RowsBiased> = true;
+template <>
+constexpr bool kBiased<RowsBiased> = true;
+
 }  // namespace moegate::moe_gemm::prefill
