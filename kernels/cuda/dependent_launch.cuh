@@ -23,8 +23,8 @@ __device__ inline void allow_dependents() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 /// In the next kernel: until all blocks of the one before have ended and what they wrote is there.
-/// Every kernel of a chain calls it, or a later one might miss what came before. After a plain
-/// launch nothing is waited for.
+/// Every block of every kernel of a chain calls it, with work or without, or a later kernel might
+/// miss what came before. After a plain launch nothing is waited for.
 __device__ inline void wait_for_dependency() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }

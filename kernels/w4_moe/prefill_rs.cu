@@ -130,6 +130,7 @@ __device__ __forceinline__ void copy(const PrefillArgs& prefill, Shared& shared,
       arrive_after_copies(full);
     }
   }
+  wait_for_dependency();  // without a tile, too: the launch behind relies on all before this one
 }
 
 /// A warpgroup's products in a tile. Each warp decodes for the next ones while some run: a whole

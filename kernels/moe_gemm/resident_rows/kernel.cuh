@@ -150,6 +150,7 @@ __device__ void gather_rows(const Work& work, uint8_t* rows, Shared<Tokens>& sha
     arrive_barrier(&shared.rows_full[ring.stage]);
     ring.advance();
   });
+  wait_for_dependency();  // without a tile, too: the launch behind relies on all before this one
 }
 
 /// Sums of 64 columns of the resident rows.

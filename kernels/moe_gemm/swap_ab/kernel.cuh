@@ -136,6 +136,7 @@ __device__ void produce_rows(const CUtensorMap* map, const MoeGemmArgs& args, co
       copy_rows(stages, args, gather, weight_scales, slice, thread);
     }
   });
+  wait_for_dependency();  // without a tile, too: the launch behind relies on all before this one
 }
 
 /// The operands of the warpgroup's products in a stage, which it has waited for.
