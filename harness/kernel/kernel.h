@@ -99,6 +99,8 @@ class Problem {
   /// operator defines them (""), or rows as an order says that the operator has a name for. Throws
   /// Error(usage) for another name.
   virtual void lay_out(const std::string& rows);
+  /// Whether the variant at work writes this output: not one that lies in another order.
+  virtual bool writes(const Tensor& /*output*/) const { return true; }
 
   /// Fills every output and the workspace with NaN, or another byte, so that what a variant leaves
   /// unwritten shows.

@@ -233,6 +233,7 @@ class MoeGemm : public Problem {
   /// [T, k]; sorted: also x and out in sorted order, tensors "sorted x" and so on; masked: "masked
   /// x" [E, Mmax, K] ...
   void lay_out(const std::string& rows) override;
+  bool writes(const Tensor& output) const override { return &output == &out(); }
   std::vector<Fact> facts() const override;
 
   const MoeGemmShape shape;

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "harness/device/open.h"
+#include "harness/kernel/controls.h"
 #include "kernels/moe_gemm/moe_gemm_testing.h"
 
 namespace moegate::moe_gemm {
@@ -58,6 +59,20 @@ TYPED_TEST(MoeGemmSortedOrder, OutputsAreJudgedInTheOrderAskedFor) {
     }
     problem.args();
     EXPECT_EQ(problem.check().hash, hash) << "the output in token order is as it was";
+  }
+}
+
+// The output in token order, which the variant leaves alone, is not spoilt. A rank without rows has
+// nothing that could be wrong.
+TYPED_TEST(MoeGemmSortedOrder, ControlsSpoilTheOutputThatIsJudged) {
+  for (const char* rank : {"0/1", "0/2", "1/2"}) {
+    const Case c =
+        moe_gemm_case<TypeParam>({{"rank", rank}, {"routing", "hot:1:1"}, {"topk", "1"}});
+    TypeParam problem(*this->device_, c), other(*this->device_, c);
+    write_sorted(problem, c);
+    write_sorted(other, c);
+    ASSERT_TRUE(problem.check().accuracy[0].ok) << problem.check().accuracy[0].why;
+    EXPECT_EQ(blind_spots(negative_controls(problem, other)), "") << rank;
   }
 }
 
