@@ -233,9 +233,10 @@ int usual_block(const MoeGemmShape& shape, std::span<const double> rows_of_exper
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device) {
   // With less than a row for each expert, tiles are too few to pay for what keeps rows resident.
   const bool once = shape.scaled_once();
-  const bool resident = shape.scaled() && !once && shape.down && shape.k_groups() <= 4 &&
-                        shape.block <= 64 && shape.rows() >= shape.experts;
+  const bool resident = !shape.biased && shape.scaled() && !once && shape.down &&
+                        shape.k_groups() <= 4 && shape.block <= 64 && shape.rows() >= shape.experts;
   const char* usual = resident                             ? "resident_rows"
+                      : shape.biased                       ? "swap_ab"
                       : shape.block < (once ? 128 : 64)    ? "swap_ab"
                       : shape.block > 64 && shape.scaled() ? "prefill"
                                                            : "wide_tiles";

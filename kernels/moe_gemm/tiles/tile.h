@@ -133,8 +133,8 @@ TileChoice usual_tile(const std::string& kernel, const MoeGemmShape& shape,
 /// Without a file: resident_rows for down in fp8 with K up to 512, blocks up to 64 and at least as
 /// many rows as experts (at usual_block() 1 to 6 % faster than the next, in one of nine products
 /// 0.9 % slower; of one token 7 to 33 % slower than swap_ab); else swap_ab, cut by its own rule,
-/// for blocks below 64, of fp8 scaled once below 128 (not measured); for blocks of 128 in fp8
-/// prefill; else wide_tiles; gather where that does not take the shape.
+/// for blocks below 64; for blocks of 128 in fp8 prefill; else wide_tiles; gather where that does
+/// not take the shape.
 TileChoice default_tile(const MoeGemmShape& shape, const DeviceFacts& device);
 
 /// An operator's parameter block = tuned or shipped. As OpSpec::resolve: in its place the block of

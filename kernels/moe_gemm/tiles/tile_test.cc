@@ -291,30 +291,6 @@ TEST(CudaTiles, KnobsAndBlocksAreThoseCompiled) {
             std::string::npos);
 }
 
-TEST(CudaTiles, ABiasChangesNoKernel) {
-#ifndef MOEGATE_HAS_CUDA
-  GTEST_SKIP() << "built without CUDA";
-#endif
-  DeviceFacts device;
-  device.backend = Backend::cuda;
-  device.processors = 132;
-  const auto kernel = [&](int block, const Params& format) {
-    Params params = {{"block", std::to_string(block)}, {"tokens", "1024"}};
-    params.insert(format.begin(), format.end());
-    std::string with;
-    for (const char* bias : {"0", "1"}) {
-      params["bias"] = bias;
-      const Case c = moe_gemm_case<MoeGateUp>(params);
-      with += default_tile(MoeGateUp::shape_of(c), device).config.kernel + " ";
-    }
-    return with;
-  };
-  EXPECT_EQ(kernel(64, {{"dtype", "bf16"}}), "wide_tiles wide_tiles ");
-  EXPECT_EQ(kernel(128, {{"dtype", "bf16"}}), "wide_tiles wide_tiles ");
-  EXPECT_EQ(kernel(64, {{"scaling", "channel"}}), "swap_ab swap_ab ");
-  EXPECT_EQ(kernel(128, {{"scaling", "channel"}}), "prefill prefill ");
-}
-
 /// On the GPU at hand, without files.
 class CudaTileDefaults : public check::CudaVariants {
  protected:

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "kernels/moe_gemm/gathered_rows.cuh"
-#include "kernels/moe_gemm/wide_tiles/finish.cuh"
 #include "kernels/moe_gemm/wide_tiles/product_bf16.cuh"
 #include "kernels/moe_gemm/wide_tiles/product_fp8.cuh"
 
@@ -56,7 +55,7 @@ __device__ void produce(const CUtensorMap* map, const MoeGemmArgs& args, const T
           copy_shares<C>(stage, map, slice * kSliceBytes, weight_row, tile.shared, full);
         }
       }
-      // The last slice of fp8 in blocks is whole.
+      // The last slice of fp8 is whole.
       const bool inside = C::kScaled || slice * kSliceBytes + thread % 8 * 16 < row_bytes;
       rows.start(shared_address(stage + C::kWeightBytes), ahead, inside);
       if (has_scales)
@@ -77,7 +76,7 @@ __device__ void produce(const CUtensorMap* map, const MoeGemmArgs& args, const T
 template <class C>
 __device__ void pass_tile(int slices, Shared<C>& memory, Ring& ring) {
   for (int slice = 0; slice < slices; ++slice, ring.advance()) {
-    if constexpr (C::kInTurns) pass_turns<C>();
+    if constexpr (C::kScaled) pass_turns<C>();
     wait_barrier(&memory.full[ring.stage], ring.phase);
     leave_stage<C>(&memory.empty[ring.stage]);
   }
@@ -92,24 +91,23 @@ __device__ void consume(const MoeGemmArgs& args, const Tiles<C>& tiles, Shared<C
   uint32_t shared = shared_address(&memory);
   asm volatile("" : "+r"(shared));  // kept, where the compiler would compute it every time
   Ring ring{C::kStages};
-  if (C::kInTurns && threadIdx.x / 128 == 1) pass_turn(1);
+  if (C::kScaled && threadIdx.x / 128 == 1) pass_turn(1);
   Job<C> next(args, tiles, tiles.first(), part);
   for (int index = tiles.first(); tiles.has(args, index); index += tiles.step()) {
     Job<C> job = next;
     Sums<C> sums = {};
     if (!job.has_rows) {
       pass_tile<C>(slices, memory, ring);
-    } else if constexpr (C::kInTurns) {
-      multiply_in_turns<C>(slices, job, part, memory, shared, ring, sums);
+    } else if constexpr (C::kScaled) {
+      multiply_scaled<C>(slices, job, part, memory, shared, ring, sums);
     } else {
       multiply_plain<C>(slices, part, memory, shared, ring, sums);
     }
     if (tiles.has(args, index + tiles.step()))
       next = Job<C>(args, tiles, index + tiles.step(), part);
     if (!job.has_rows) continue;
-    float weight =
+    const float weight =
         args.routing_weights && job.id < args.shape.rows() ? args.routing_weights[job.id] : 1;
-    if constexpr (C::kOnce || C::kBiased) weight *= finish<C>(args, job, part, sums);
 #pragma unroll
     for (int p = 0; p < C::kProducts; ++p) {
       fp8::write_rows<kOutput>(args,
@@ -120,7 +118,9 @@ __device__ void consume(const MoeGemmArgs& args, const Tiles<C>& tiles, Shared<C
 }
 
 template <class C, fp8::Output kOutput>
-__device__ __forceinline__ void multiply_all(const CUtensorMap& map, const MoeGemmArgs& args) {
+__global__ void __launch_bounds__(kThreads, 1)
+    wide_tiles_kernel(const __grid_constant__ CUtensorMap map,
+                      const __grid_constant__ MoeGemmArgs args) {
   extern __shared__ uint8_t raw[];
   auto& shared = aligned_shared<Shared<C>>(raw);
   init_barriers(0, shared.full, kProducers + 1);
@@ -139,19 +139,6 @@ __device__ __forceinline__ void multiply_all(const CUtensorMap& map, const MoeGe
     take_registers<C::kConsumerRegisters>();
     consume<C, kOutput>(args, tiles, shared);
   }
-}
-
-template <class C, fp8::Output kOutput>
-__global__ void __launch_bounds__(kThreads, 1)
-    wide_tiles_kernel(const __grid_constant__ CUtensorMap map,
-                      const __grid_constant__ MoeGemmArgs args) {
-  multiply_all<C, kOutput>(map, args);
-}
-template <class C, fp8::Output kOutput>
-__global__ void __launch_bounds__(kThreads, 1)
-    wide_tiles_bias_kernel(const __grid_constant__ CUtensorMap map,
-                           const __grid_constant__ BiasedArgs args) {
-  multiply_all<C, kOutput>(map, args);
 }
 
 }  // namespace moegate::moe_gemm::wide_tiles

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The product of a tile of fp8, by two warpgroups that take turns at the tensor cores: accumulators
-// go to fp32 sums, times both scale factors if these change along K, while the other warpgroup's
-// product runs.
+// go to fp32 sums, times both scale factors, while the other warpgroup's product runs.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +30,7 @@ __device__ void start_product(uint32_t a, uint32_t b, float (&acc)[Columns / 2])
 template <class C>
 struct Ready {
   uint32_t rows, weights;         // operands
-  float scales[C::kProducts][2];  // kScaled: of rows l / 4 and 8 more, times the weights'
+  float scales[C::kProducts][2];  // of rows l / 4 and 8 more, times the weights'
 };
 
 template <class C>
@@ -44,23 +43,21 @@ __device__ Ready<C> wait_stage(uint32_t shared, const Ring& ring, const Part<C>&
   Ready<C> ready;
   ready.rows = operand(stage + C::kWeightBytes + part.row / 64 * C::kPartRowBytes);
   ready.weights = operand(stage + part.first_product * C::kProductBytes);
-  if constexpr (C::kScaled) {
-    const uint32_t scales = shared + static_cast<uint32_t>(offsetof(S, row_scales)) +
-                            (ring.stage * C::kTokens + part.row + threadIdx.x % 32 / 4) * 4;
-    const float first = load_shared(scales), second = load_shared(scales + 8 * 4);
+  const uint32_t scales = shared + static_cast<uint32_t>(offsetof(S, row_scales)) +
+                          (ring.stage * C::kTokens + part.row + threadIdx.x % 32 / 4) * 4;
+  const float first = load_shared(scales), second = load_shared(scales + 8 * 4);
 #pragma unroll
-    for (int p = 0; p < C::kProducts; ++p) {
-      ready.scales[p][0] = first * weight_scales.next[p];
-      ready.scales[p][1] = second * weight_scales.next[p];
-    }
-    weight_scales.advance();
+  for (int p = 0; p < C::kProducts; ++p) {
+    ready.scales[p][0] = first * weight_scales.next[p];
+    ready.scales[p][1] = second * weight_scales.next[p];
   }
+  weight_scales.advance();
   return ready;
 }
 
 template <class C>
-__device__ void multiply_in_turns(int slices, Job<C>& job, const Part<C>& part, Shared<C>& memory,
-                                  uint32_t shared, Ring& ring, Sums<C>& sums) {
+__device__ void multiply_scaled(int slices, Job<C>& job, const Part<C>& part, Shared<C>& memory,
+                                uint32_t shared, Ring& ring, Sums<C>& sums) {
   constexpr int kProducts = C::kProducts;
   Ready<C> ready = wait_stage<C>(shared, ring, part, job.weight_scales);
   for (int slice = 0; slice < slices; ++slice) {
@@ -78,13 +75,8 @@ __device__ void multiply_in_turns(int slices, Job<C>& job, const Part<C>& part, 
       __syncwarp();
       if (p == kProducts - 1 && threadIdx.x % 32 == 0) arrive_barrier(empty);
 #pragma unroll
-      for (int i = 0; i < C::kProductColumns / 2; ++i) {
-        if constexpr (C::kScaled) {
-          sums[p][i] += acc[i] * now.scales[p][i / 2 % 2];
-        } else {
-          sums[p][i] += acc[i];
-        }
-      }
+      for (int i = 0; i < C::kProductColumns / 2; ++i)
+        sums[p][i] += acc[i] * now.scales[p][i / 2 % 2];
     }
   }
 }

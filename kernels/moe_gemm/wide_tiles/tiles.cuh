@@ -3,8 +3,6 @@
 // each warpgroup has, and the stages in shared memory.
 #pragma once
 
-#include <type_traits>
-
 #include "kernels/cuda/cluster.cuh"
 #include "kernels/cuda/pipeline.cuh"
 #include "kernels/cuda/ring.cuh"
@@ -18,15 +16,10 @@ using namespace cuda;
 constexpr int kConsumers = 256, kProducers = 128, kThreads = kConsumers + kProducers;
 
 /// What a kernel is compiled for.
-template <DType kType, int Tokens, int Columns, int Cluster, bool Once, bool Biased>
-struct ConfigOf {
+template <DType kType, int Tokens, int Columns, int Cluster>
+struct Config {
   static constexpr DType kDtype = kType;
-  // Sums of fp8 leave the accumulators after every slice, of bf16 when all of K is in them.
-  static constexpr bool kInTurns = kDtype == DType::e4m3;
-  static constexpr bool kOnce = Once;  // scale factors follow the sum over all of K
-  static constexpr bool kScaled = kInTurns && !kOnce;
-  static constexpr bool kBiased = Biased;
-  using Args = std::conditional_t<kBiased, BiasedArgs, MoeGemmArgs>;  // of its kernel
+  static constexpr bool kScaled = kDtype == DType::e4m3;
   static constexpr int kElementBytes = size_of(kDtype);
   static constexpr int kTokens = Tokens;    // BM, routed rows in a block
   static constexpr int kColumns = Columns;  // of a tile: rows of weights
@@ -37,27 +30,18 @@ struct ConfigOf {
   static constexpr int kWeightBytes = Columns * kSliceBytes;  // of a stage
   static constexpr int kStageBytes = kWeightBytes + Tokens * kSliceBytes;
   static constexpr int kStages = kStageBytes > 40 * 1024 ? 4 : 5;
-  static constexpr int kConsumerRegisters = kInTurns ? 232 : 224;
-  static constexpr int kProducerRegisters = kInTurns ? 40 : 56;
+  static constexpr int kConsumerRegisters = kScaled ? 232 : 224;
+  static constexpr int kProducerRegisters = kScaled ? 40 : 56;
 
   // Of a warpgroup: of a block of 128 rows each has 64, with all columns; of one of 64 it has all
   // rows, with half of the columns. Sums of fp8 are apart from the products' accumulators: its
   // products are narrower.
   static constexpr int kPartColumns = Tokens == 128 ? Columns : Columns / 2;
-  static constexpr int kProductColumns = kInTurns ? 128 : kPartColumns;
+  static constexpr int kProductColumns = kScaled ? 128 : kPartColumns;
   static constexpr int kProducts = kPartColumns / kProductColumns;
   static constexpr int kProductBytes = kProductColumns * kSliceBytes;
   static constexpr int kPartRowBytes = 64 * kSliceBytes;
 };
-
-/// bf16, or fp8 with scale factors of blocks.
-template <DType kType, int Tokens, int Columns, int Cluster>
-struct Config : ConfigOf<kType, Tokens, Columns, Cluster, false, false> {};
-template <DType kType, int Tokens, int Columns, int Cluster>
-struct ConfigOnce : ConfigOf<kType, Tokens, Columns, Cluster, true, false> {};
-/// With a bias: bf16, or fp8 scaled once.
-template <DType kType, int Tokens, int Columns, int Cluster>
-struct ConfigBiased : ConfigOf<kType, Tokens, Columns, Cluster, kType == DType::e4m3, true> {};
 
 template <class C>
 struct Shared {
@@ -139,7 +123,7 @@ struct Part {
         first_product(C::kTokens == 128 ? 0 : threadIdx.x / 128) {}
 };
 
-/// The scale factors of a tile's weights, read ahead by one group of K; none that follow the sum.
+/// The scale factors of a tile's weights, read ahead by one group of K; none in bf16.
 template <class C, bool = C::kScaled>
 struct WeightScales {
   static constexpr int kProducts = C::kProducts;

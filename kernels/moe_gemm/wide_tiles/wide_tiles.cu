@@ -20,11 +20,6 @@
 // (3.0 TB/s), a warpgroup a third of its time at the tensor cores. A kernel with fewer cycles is
 // faster under the same limit: prefill.
 //
-// With one factor per channel or tensor sums are scaled once, when they leave, and have left the
-// accumulators every 128 of K all the same: what is added there for longer is beyond what the
-// operators allow (256 of K in dense_fc2: 9.5 % of elements are not the truth rounded, where 128
-// leave 6.5). A bias is added next. Neither is measured yet, nor is a bias in bf16.
-//
 // bf16: all columns in one product, sums in the accumulators, no turns. Where most experts have two
 // blocks of rows, clusters of two share the weights of such a pair by TMA multicast. gpt-oss-120b
 // (E 128, top-4, 2880 x 2880), blocks of 128, one process, on two H200s, 2026-11-23, us at T = 2048
@@ -54,18 +49,9 @@ namespace {
 using namespace cuda;
 
 template <class C, fp8::Output kOutput>
-constexpr auto kernel_of() {
-  if constexpr (C::kBiased) {
-    return wide_tiles_bias_kernel<C, kOutput>;
-  } else {
-    return wide_tiles_kernel<C, kOutput>;
-  }
-}
-
-template <class C, fp8::Output kOutput>
 void launch_config(const MoeGemmArgs& args, const Launch& where) {
   constexpr size_t kBytes = kSharedBytes<Shared<C>>;
-  const auto kernel = kernel_of<C, kOutput>();
+  const auto kernel = wide_tiles_kernel<C, kOutput>;
   const int64_t blocks = (args.shape.capacity() + args.shape.block - 1) / args.shape.block;
   const int64_t tiles =
       (blocks + C::kCluster - 1) / C::kCluster * ((args.shape.n + C::kColumns - 1) / C::kColumns);
@@ -74,16 +60,15 @@ void launch_config(const MoeGemmArgs& args, const Launch& where) {
                            : resident_clusters(kernel, C::kCluster, kThreads, kBytes, where.device);
   ClusterLaunch launch(kernel, static_cast<int>(std::min<int64_t>(tiles, resident)), C::kCluster,
                        kThreads, kBytes, where.stream);
-  check_cuda(
-      cudaLaunchKernelEx(&launch.config, kernel, fp8::weights_map(args, C::kColumns / C::kCluster),
-                         static_cast<const typename C::Args&>(args)),
-      "wide_tiles_kernel");
+  check_cuda(cudaLaunchKernelEx(&launch.config, kernel,
+                                fp8::weights_map(args, C::kColumns / C::kCluster), args),
+             "wide_tiles_kernel");
 }
 
-template <template <DType, int, int, int> class ConfigFor, fp8::Output kOutput>
+template <fp8::Output kOutput>
 void launch_fp8(const MoeGemmArgs& args, const Launch& where) {
   with_rows<64, 128>(args.shape.block, [&]<int Tokens>() {
-    launch_config<ConfigFor<DType::e4m3, Tokens, 256, 1>, kOutput>(args, where);
+    launch_config<Config<DType::e4m3, Tokens, 256, 1>, kOutput>(args, where);
   });
 }
 
@@ -92,40 +77,25 @@ bool in_pairs(const MoeGemmShape& s) {
   return !s.scaled() && s.block == 128 && s.rows() > s.experts * s.block;
 }
 
-template <template <DType, int, int, int> class ConfigFor>
 void launch_bf16(const MoeGemmArgs& args, const Launch& where) {
   constexpr fp8::Output kOutput = fp8::Output::rows;
   if (args.shape.block == 64) {
-    launch_config<ConfigFor<DType::bf16, 64, 256, 1>, kOutput>(args, where);
+    launch_config<Config<DType::bf16, 64, 256, 1>, kOutput>(args, where);
   } else if (in_pairs(args.shape)) {
-    launch_config<ConfigFor<DType::bf16, 128, 256, 2>, kOutput>(args, where);
+    launch_config<Config<DType::bf16, 128, 256, 2>, kOutput>(args, where);
   } else {
-    launch_config<ConfigFor<DType::bf16, 128, 256, 1>, kOutput>(args, where);
+    launch_config<Config<DType::bf16, 128, 256, 1>, kOutput>(args, where);
   }
 }
 
 void launch(const MoeGemmArgs& args, void*, const Launch& where) {
-  constexpr fp8::Output kRows = fp8::Output::rows;
-  const MoeGemmShape& s = args.shape;
-  if (!s.scaled()) {
-    s.biased ? launch_bf16<ConfigBiased>(args, where) : launch_bf16<Config>(args, where);
-  } else if (s.biased) {
-    launch_fp8<ConfigBiased, kRows>(args, where);
-  } else if (s.scaled_once()) {
-    launch_fp8<ConfigOnce, kRows>(args, where);
-  } else {
-    launch_fp8<Config, kRows>(args, where);
-  }
+  args.shape.scaled() ? launch_fp8<fp8::Output::rows>(args, where) : launch_bf16(args, where);
 }
 
-/// `any_epilogue`: scale factors that follow the sum, and a bias, are compiled.
-std::string unsupported(const MoeGemmShape& s, bool any_epilogue) {
+std::string unsupported(const MoeGemmShape& s) {
   if (s.block < 64) return fmt::format("block = {} is not 64 or 128", s.block);
   if (s.row_bytes() % 16 != 0) return fmt::format("K = {} is not a multiple of 8", s.k);
-  return tiles::tile_unsupported(s, any_epilogue, any_epilogue);
-}
-std::string rows_unsupported(const MoeGemmShape& s) {
-  return unsupported(s, true);
+  return tiles::tile_unsupported(s);
 }
 
 std::string path(const Case& c, const DeviceFacts&) {
@@ -133,7 +103,7 @@ std::string path(const Case& c, const DeviceFacts&) {
   return in_pairs(down ? MoeDown::shape_of(c) : MoeGateUp::shape_of(c)) ? "pairs of blocks" : "";
 }
 
-const tiles::PlainKernel<Backend::cuda, launch, rows_unsupported, nullptr, path> kernel(
+const tiles::PlainKernel<Backend::cuda, launch, unsupported, nullptr, path> kernel(
     "wide_tiles", "wgmma on tiles of 256 columns, for many rows per expert");
 
 }  // namespace
@@ -142,11 +112,11 @@ const tiles::PlainKernel<Backend::cuda, launch, rows_unsupported, nullptr, path>
 namespace moegate::moe_gemm {
 
 void fp8::launch_wide_token_sums(const MoeGemmArgs& args, const Launch& where) {
-  wide_tiles::launch_fp8<wide_tiles::Config, fp8::Output::token_sums>(args, where);
+  wide_tiles::launch_fp8<fp8::Output::token_sums>(args, where);
 }
 std::string fp8::wide_tiles_unsupported(const MoeGemmShape& shape) {
   if (!shape.scaled()) return "multiplies fp8 only";
-  return wide_tiles::unsupported(shape, false);
+  return wide_tiles::unsupported(shape);
 }
 
 }  // namespace moegate::moe_gemm
