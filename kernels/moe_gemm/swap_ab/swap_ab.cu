@@ -14,7 +14,8 @@
 // tiles would leave SMs idle or unevenly loaded (choice.cc). Blocks send the parts of their
 // sums through distributed shared memory to the one that adds them up in the order of K: one
 // launch, no atomics, no workspace, no cluster-wide barrier, the same result every time. That one
-// adds the bias, too. Kernels with a bias are not measured yet.
+// adds the bias, too: in bf16 0 to 0.25 % of gpt-oss-120b's products and up to 0.7 % of Qwen3-30B's
+// gate-up, 3 % (TP1) and 6 % (TP2) of its down at 512 tokens, where K is short and N long.
 //
 // On an H200, cold (reports/gallery/nvidia-h200-fp8-moe.md), us for T = 1, 8, 32, 128, and below it
 // the public Triton kernel, tuned:
