@@ -43,7 +43,8 @@ TEST(ScalingEligibility, OfChannelsAndTensorsIsInThreeForms) {
     const Params many = {{"tokens", "400"}, {"block", "128"}, {"scaling", scaling}};
     for (const char* variant : {"gather", "swap_ab", "swap_ab_split_k"})
       EXPECT_EQ(refusal<MoeDown>(variant, few, 528, 264), "") << variant;
-    EXPECT_EQ(refusal<MoeGateUp>("prefill", many, 144, 264), "");
+    for (const char* variant : {"prefill", "prefill_fast_accum"})
+      EXPECT_EQ(refusal<MoeGateUp>(variant, many, 144, 264), "") << variant;
     for (const char* variant : {"wide_tiles", "resident_rows", "scalar_b_scale", "tma_down",
                                 "prefill_sorted", "prefill_contiguous"}) {
       EXPECT_NE(refusal<MoeDown>(variant, many, 256, 264).find("of blocks only"), std::string::npos)
@@ -68,7 +69,7 @@ TEST(BiasEligibility, IsThatOfScalesAndInBf16) {
     const bool fp8 = !format.contains("dtype");
     EXPECT_EQ(refusal<MoeDown>("prefill", params, 528, 264), fp8 ? "" : "multiplies fp8 only");
     for (const char* variant : {"wide_tiles", "resident_rows", "scalar_b_scale", "tma_down",
-                                "prefill_sorted", "prefill_contiguous"})
+                                "prefill_sorted", "prefill_contiguous", "prefill_fast_accum"})
       EXPECT_NE(refusal<MoeDown>(variant, params, 512, 264), "") << variant;
     for (const char* variant : {"sorted_rows", "split_k2", "gather_split_k1"})
       EXPECT_NE(refusal<MoeGateUp>(variant, params, 512, 264), "") << variant;
@@ -118,6 +119,8 @@ TEST(PrefillEligibility, NamesWhatDoesNotFit) {
               std::string::npos);
     EXPECT_NE(refusal<MoeDown>(variant, large, 128, 260).find("N = 260"), std::string::npos);
   }
+  EXPECT_NE(refusal<MoeDown>("prefill_fast_accum", large, 128, 264).find("of a channel or tensor"),
+            std::string::npos);
   for (const char* variant : {"prefill", "prefill_contiguous"}) {
     EXPECT_EQ(refusal<MoeGateUp>(variant, large, 128, 264), "");
     EXPECT_NE(refusal<MoeGateUp>(variant, {{"block", "128"}, {"dtype", "bf16"}}, 256, 264)

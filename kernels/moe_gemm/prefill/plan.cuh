@@ -71,10 +71,13 @@ enum Halves : int { kNoHalf, kFirstHalf, kBothHalves };
 /// - start(): a warp starts the copies of what was staged
 /// - kScaledOnce: whether scale factors follow the sum over all of K
 /// - kBiased: whether `bias` [E, N] then follows them
+/// - kFastAccum: whether sums stay in the tensor cores' accumulators over all of K
 template <class Out>
 constexpr bool kScaledOnce = false;
 template <class Out>
 constexpr bool kBiased = false;
+template <class Out>
+constexpr bool kFastAccum = false;
 
 /// What a stage has beside its operands.
 template <class Out>

@@ -70,6 +70,13 @@ struct RowsScaledOnce : Rows<fp8::Output::rows> {};
 template <>
 constexpr bool kScaledOnce<RowsScaledOnce> = true;
 
+/// Of sums that the tensor cores add up.
+struct RowsOfFastAccum : RowsScaledOnce {};
+template <>
+constexpr bool kScaledOnce<RowsOfFastAccum> = true;
+template <>
+constexpr bool kFastAccum<RowsOfFastAccum> = true;
+
 /// With a bias.
 struct RowsBiased : RowsScaledOnce {
   const uint16_t* bias;  // [E, N] bf16
