@@ -14,18 +14,19 @@
 namespace moegate {
 
 /// e4m3 is the fp8 of products: 3 bits of mantissa, no infinity, 448 at most, NaN 0x7f and 0xff.
-enum class DType { f32, f16, bf16, e4m3, i32, u8 };
+enum class DType { f32, f16, bf16, e4m3, i32, u8, i8 };
 template <>
-inline constexpr std::array kNames<DType> = {"fp32", "fp16", "bf16", "fp8", "int32", "uint8"};
+inline constexpr std::array kNames<DType> = {"fp32",  "fp16",  "bf16", "fp8",
+                                             "int32", "uint8", "int8"};
 
 /// Bytes of one element.
 constexpr size_t size_of(DType t) {
   if (t == DType::f32 || t == DType::i32) return 4;
-  return t == DType::u8 || t == DType::e4m3 ? 1 : 2;
+  return t == DType::u8 || t == DType::i8 || t == DType::e4m3 ? 1 : 2;
 }
 
 constexpr bool is_floating(DType t) {
-  return t != DType::i32 && t != DType::u8;
+  return t != DType::i32 && t != DType::u8 && t != DType::i8;
 }
 
 /// Of a floating type.

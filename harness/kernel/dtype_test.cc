@@ -172,16 +172,19 @@ TEST(DType, ElementsAreReadAndWrittenInTheirType) {
   }
   EXPECT_FALSE(is_floating(DType::i32));
   EXPECT_FALSE(is_floating(DType::u8));
+  EXPECT_FALSE(is_floating(DType::i8));
 }
 
 TEST(DType, NamesAndSizes) {
   EXPECT_STREQ(name_of(DType::f32), "fp32");
   EXPECT_STREQ(name_of(DType::i32), "int32");
   EXPECT_STREQ(name_of(DType::u8), "uint8");
+  EXPECT_STREQ(name_of(DType::i8), "int8");
   EXPECT_STREQ(name_of(DType::e4m3), "fp8");
   EXPECT_EQ(size_of(DType::f32), 4u);
   EXPECT_EQ(size_of(DType::bf16), 2u);
   EXPECT_EQ(size_of(DType::u8), 1u);
+  EXPECT_EQ(size_of(DType::i8), 1u);
   EXPECT_EQ(size_of(DType::e4m3), 1u);
   for (const DType t : {DType::f32, DType::f16, DType::bf16}) {
     EXPECT_EQ(parse_float_dtype(name_of(t)), t);

@@ -120,6 +120,28 @@ TEST(RandomFill, Fp8CodesComeFromTheirOwnBits) {
   EXPECT_EQ(e4m3_normal_code(0x808080ff), 0x6e);  // 129 * 0.875 = 112.875, to 112
 }
 
+TEST(RandomFill, Int8IsNormalWithBothEnds) {
+  const auto host = open_host_device();
+  double sum = 0, squares = 0, ends = 0;
+  const RandomFill fill = {RandomFill::Kind::int8_normal, 1, 2, DType::i8};
+  for (const int8_t value : filled<int8_t>(*host, DType::i8, 2 * kMany, fill)) {
+    ASSERT_GE(value, -127);
+    ends += std::abs(value) == 127;
+    sum += value;
+    squares += value * value;
+  }
+  const double n = 2.0 * kMany;
+  EXPECT_NEAR(ends / n, 1 / 860.0, 1.5e-4);
+  EXPECT_NEAR(std::sqrt(squares / n), 36.9, 0.15);
+  EXPECT_NEAR(sum / n, 0, 0.2);
+  EXPECT_EQ(int8_normal_code(0), 0x81);
+  EXPECT_EQ(int8_normal_code(0xffffffff), 0x7f);
+  EXPECT_EQ(int8_normal_code(0x807f807f), 0);     // sum 510
+  EXPECT_EQ(int8_normal_code(0x80808070), 0xfd);  // 14 less
+  EXPECT_EQ(int8_normal_code(0x8080ee10), 0x7f);  // 510, of a first byte that makes ends
+  EXPECT_EQ(int8_normal_code(0x8080de20), 0x81);
+}
+
 TEST(RandomFill, UniformStaysBetweenItsLimitsInEveryType) {
   const auto host = open_host_device();
   const auto wide = filled<float>(*host, DType::f32, kMany, uniform(DType::f32, -0.5f, 1.5f));

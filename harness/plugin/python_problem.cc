@@ -53,10 +53,11 @@ RandomFill fill_of(const json& stated, DType dtype, uint64_t seed, uint64_t stre
 }  // namespace
 
 DType dtype_of(const std::string& name) {
-  for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::i32, DType::u8}) {
+  for (const DType t :
+       {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::i32, DType::u8, DType::i8}) {
     if (name == name_of(t)) return t;
   }
-  usage_error("dtype '{}'; use fp32, fp16, bf16, fp8, int32 or uint8", name);
+  usage_error("dtype '{}'; use fp32, fp16, bf16, fp8, int32, uint8 or int8", name);
 }
 
 int64_t give_number(Problem& problem, const Case& c) {

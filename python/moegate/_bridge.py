@@ -91,10 +91,10 @@ def _elements(values, tensor):
     """The array as elements of the tensor; floating values of bf16 and fp8 are rounded to them."""
     import numpy as np
 
-    from moegate._formats import FORMATS, encode
+    from moegate._formats import FORMATS, INTEGERS, encode
 
     floating = np.issubdtype(values.dtype, np.floating)
-    if floating and tensor.dtype in ("int32", "uint8"):
+    if floating and tensor.dtype in INTEGERS:
         raise ValueError(f"{tensor.name}: filled with {values.dtype}, and is of {tensor.dtype}")
     if floating:
         values = encode(values, tensor.dtype)
@@ -157,7 +157,7 @@ class OperatorSide:
         """Hands in the truth of the inputs that are there."""
         import numpy as np
 
-        from moegate._formats import decode
+        from moegate._formats import INTEGERS, decode
 
         held = {t["name"]: t for t in self.calls.describe(handle)["tensors"]}
         case = Case(case)
@@ -166,7 +166,7 @@ class OperatorSide:
         for tensor in tensors:
             if isinstance(tensor, _kernels.Input):
                 bits = self.calls.download(handle, held[tensor.name])
-                integer = tensor.dtype in ("int32", "uint8")
+                integer = tensor.dtype in INTEGERS
                 inputs[tensor.name] = bits if integer else decode(bits, tensor.dtype)
         truth = self.operator.truth(inputs, case)
         for tensor in tensors:

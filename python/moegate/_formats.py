@@ -9,7 +9,9 @@ FORMATS = {
     "fp8": ("uint8", 8, "float8_e4m3fn", 10),
     "int32": ("int32", 32, "int32", 0),
     "uint8": ("uint8", 8, "uint8", 1),
+    "int8": ("int8", 8, "int8", 0),
 }
+INTEGERS = ("int32", "uint8", "int8")
 
 
 def decode(array, dtype):

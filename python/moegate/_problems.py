@@ -46,6 +46,7 @@ class DeviceTensor:
     def __cuda_array_interface__(self):
         # Types that numpy does not have are exported as their bits.
         kind = {"float32": "<f4", "float16": "<f2", "uint16": "<u2", "uint8": "|u1", "int32": "<i4"}
+        kind["int8"] = "|i1"
         return {
             "version": 3,
             "shape": self.shape,

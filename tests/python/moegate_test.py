@@ -58,7 +58,7 @@ class Formats(unittest.TestCase):
         np.testing.assert_array_equal(codes, [0x3F80, 0x3F80, 0x3F82, 0x7FC0])
 
     def test_shapes_stay(self):
-        for dtype in ("fp32", "fp16", "bf16", "fp8", "int32", "uint8"):
+        for dtype in ("fp32", "fp16", "bf16", "fp8", "int32", "uint8", "int8"):
             elements = moegate.encode(np.ones((2, 3)), dtype)
             self.assertEqual(elements.shape, (2, 3), dtype)
             np.testing.assert_array_equal(moegate.decode(elements, dtype), np.ones((2, 3)))
