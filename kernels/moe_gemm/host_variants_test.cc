@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "harness/device/open.h"
 #include "harness/worker/measure.h"
@@ -27,7 +28,11 @@ const std::vector<Params> kCases = {
     {{"hidden", "16"}, {"inter", "400"}, {"scaling", "tensor"}, {"routing", "zipf:1.2"}},
     {{"hidden", "300"}, {"inter", "141"}, {"dtype", "bf16"}, {"bias", "1"}},
     {{"hidden", "208"}, {"inter", "80"}, {"scaling", "channel"}, {"bias", "1"}},
-    {{"hidden", "400"}, {"inter", "16"}, {"scaling", "tensor"}, {"bias", "1"}, {"rank", "1/4"}}};
+    {{"hidden", "400"}, {"inter", "16"}, {"scaling", "tensor"}, {"bias", "1"}, {"rank", "1/4"}},
+    {{"dtype", "int8"}, {"hidden", "208"}, {"inter", "80"}, {"scaling", "channel"}},
+    {{"dtype", "int8"}, {"hidden", "16"}, {"inter", "400"}, {"scaling", "tensor"}},
+    {{"dtype", "int8"}, {"hidden", "400"}, {"inter", "16"}, {"scaling", "channel"}, {"bias", "1"}},
+    {{"dtype", "int8"}, {"hidden", "208"}, {"scaling", "tensor"}, {"bias", "1"}, {"rank", "1/4"}}};
 
 /// N of the operator is 190 where it may be ragged without K being so.
 template <class P>
@@ -71,6 +76,23 @@ TYPED_TEST(MoeGemmHost, EveryInstructionSetAgreesWithTheTruth) {
   }
 }
 
+// Sums of int8 are exact: the order in which they are added up does not show.
+TEST(MoeGemmInt8, EveryInstructionSetHasTheSameBits) {
+  const auto device = open_host_device();
+  MoeDown problem(*device, large_sums_case());
+  give_large_sums(*device, problem);
+  problem.reserve_workspace(host::widened_bytes(problem.shape));
+  std::set<uint64_t> hashes;
+  for (const host::Isa* isa : host::isas()) {
+    problem.poison();
+    host::launch_panels({problem.args(), *isa, problem.workspace<float>()});
+    const Checked checked = problem.check();
+    EXPECT_TRUE(checked.accuracy[0].ok) << isa->name << ": " << checked.accuracy[0].why;
+    hashes.insert(checked.hash);
+  }
+  EXPECT_EQ(hashes.size(), 1u);
+}
+
 // Both ways of applying scale factors, on every instruction set, differ by roundings of fp32 alone.
 TYPED_TEST(MoeGemmHost, ScalingsAgree) {
   using namespace host;
@@ -101,6 +123,10 @@ TEST(MoeGemmIsa, EveryCodeIsDecodedToItsValue) {
       if ((i & 0x7f) == 0x7f) continue;  // NaN, which operands never hold
       EXPECT_EQ(wide[i] / wide[kOne], e4m3_to_float(codes[i])) << isa->name << " " << i;
       EXPECT_EQ(std::signbit(wide[i]), i >= 128) << isa->name << " " << i;
+    }
+    isa->widen(DType::i8, codes.data(), 256, wide.data());
+    for (size_t i = 0; i < 256; ++i) {
+      EXPECT_EQ(wide[i], static_cast<int8_t>(codes[i])) << isa->name << " " << i;
     }
   }
 }

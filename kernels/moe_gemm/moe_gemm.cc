@@ -10,7 +10,8 @@
 namespace moegate::moe_gemm {
 namespace {
 
-const std::vector<std::string> kDtypes = {"fp8", "bf16"};
+const std::vector<std::string> kDtypes = {"fp8", "bf16", "int8"};
+constexpr DType kDtypeOf[] = {DType::e4m3, DType::bf16, DType::i8};
 const std::vector<std::string> kScalings = {"block", "channel", "tensor"};  // as ScaledBy
 
 // Streams of the counter-based generator, one per tensor.
@@ -34,10 +35,10 @@ std::vector<Param> params(std::vector<Param> more = {}) {
        "BM, rows that an expert's are padded to; 0: by T, as vLLM's defaults; tuned: as the "
        "shape's tile configuration (suites/tiles); shipped: as a variant of "
        "--module chooses"},
-      {"dtype", "fp8", "of x and weights: fp8 (with scale factors) or bf16"},
+      {"dtype", "fp8", "of x and weights: fp8 or int8 (with scale factors), or bf16"},
       {"scaling", "block",
-       "scale factors of fp8 per 128 (block), per row of x and column (channel), or one of x and "
-       "one per expert, in gate_up of gates and of ups (tensor)"},
+       "scale factors per 128 (block, fp8 alone), per row of x and column (channel), or one of x "
+       "and one per expert, in gate_up of gates and of ups (tensor)"},
       {"bias", "0", "1: a bias per column, in bf16, after scale factors (not of blocks)"},
       {"routing", "uniform", kRoutingHelp},
       rank_param()};
@@ -51,7 +52,7 @@ void resolve(Case& c, const DeviceFacts& device) {
 }
 
 const Op<MoeGateUp> gate_up({
-    .help = "grouped GEMM x * W1 per routed row, fp8 or bf16 (Triton fused MoE)",
+    .help = "grouped GEMM x * W1 per routed row, fp8, int8 or bf16 (Triton fused MoE)",
     .params = params(),
     .yardstick = "gather",
     .before = {.cuda = {{"gather"}}},
@@ -85,7 +86,14 @@ std::vector<int64_t> weight_scales_shape(const MoeGemmShape& s) {
 void require_fitting_scales(const MoeGemmShape& s, const Case& c) {
   constexpr int kCopied = 16;  // bytes, by every kernel
   if (!s.scaled() && s.scaled_by != ScaledBy::block) {
-    usage_error("{}: scaling = {} is for dtype = fp8; leave it out", c.where(), c.get("scaling"));
+    usage_error("{}: scaling = {} is for dtype = fp8 or int8; leave it out", c.where(),
+                c.get("scaling"));
+  }
+  if (s.dtype == DType::i8 && s.scaled_by == ScaledBy::block) {
+    usage_error(
+        "{}: scaling = block is for dtype = fp8; int8 needs scaling = channel (a factor per row "
+        "of x and per column) or tensor",
+        c.where());
   }
   if (s.biased && s.scaled() && !s.scaled_once()) {
     usage_error("{}: bias = 1 is not for fp8 with scaling = block; use channel or tensor, or bf16",
@@ -106,7 +114,7 @@ MoeGemmShape shape_for(const Case& c, bool down) {
   const ExpertRank rank = ExpertRank::of(c);
   s.experts = rank.local();
   s.topk = static_cast<int>(c.get_int("topk", 1, std::min(16, rank.experts)));
-  s.dtype = c.get_choice("dtype", kDtypes) == 0 ? DType::e4m3 : DType::bf16;
+  s.dtype = kDtypeOf[c.get_choice("dtype", kDtypes)];
   const auto hidden = static_cast<int>(c.get_int("hidden", 1, 1 << 16));
   const auto inter = static_cast<int>(c.get_int("inter", 1, 1 << 16));
   s.k = down ? inter : hidden;
@@ -208,18 +216,20 @@ void MoeGemm::fill_operands() {
   const float weight_size = 1 / std::sqrt(static_cast<float>(shape.k));
   const float edge = std::sqrt(3.0f);  // of a uniform distribution of variance 1
   if (shape.scaled()) {
-    constexpr float kCodeSize = 129.3f;  // of RandomFill::Kind::e4m3_normal
-    x_.fill_random({RandomFill::Kind::e4m3_normal, seed_, kXStream, shape.dtype});
+    const bool fp8 = shape.dtype == DType::e4m3;
+    const auto kind = fp8 ? RandomFill::Kind::e4m3_normal : RandomFill::Kind::int8_normal;
+    const float code_size = fp8 ? 129.3f : 36.9f;  // of that kind
+    x_.fill_random({kind, seed_, kXStream, shape.dtype});
     // Of channels and tensors by a factor of 4, so that another expert's or row's show.
     const float low = shape.scaled_once() ? 0.4f : 0.75f, high = 2 - low;
-    uniform(*x_scales_, kXScaleStream, low / kCodeSize, high / kCodeSize);
-    weights_.fill_random({.kind = RandomFill::Kind::e4m3_normal,
+    uniform(*x_scales_, kXScaleStream, low / code_size, high / code_size);
+    weights_.fill_random({.kind = kind,
                           .seed = seed_,
                           .stream = kWeightStream,
                           .dtype = shape.dtype,
                           .first = first_of_rank(weights_) / 2});  // two codes per unit
-    uniform(*weight_scales_, kWeightScaleStream, low * weight_size / kCodeSize,
-            high * weight_size / kCodeSize);
+    uniform(*weight_scales_, kWeightScaleStream, low * weight_size / code_size,
+            high * weight_size / code_size);
   } else {
     uniform(x_, kXStream, -edge, edge);
     uniform(weights_, kWeightStream, -edge * weight_size, edge * weight_size);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators moe_gate_up and moe_down: the two grouped GEMMs of a fused MoE layer as the Triton
-// kernels of vLLM, SGLang and aphrodite-engine run them, with block-scaled fp8 (w8a8) or bf16.
+// kernels of vLLM, SGLang and aphrodite-engine run them, with block-scaled fp8 (w8a8), int8 (w8a8)
+// or bf16.
 // R = T*k routed rows; row r = t*k + j is token t's j-th expert e(r):
 //
 //   out[r, n] = w[r] * sum_g s_x[x(r), g] * s_w[e(r), n/128, g] * sum_{k in g} x[x(r), k] *
@@ -15,8 +16,10 @@
 // - channel: s_x[x(r)], s_w[e(r), n]
 // - tensor: one s_x, known beforehand; s_w[e(r)], in gate_up one of the gates and one of the ups
 //
-// With `bias`, for bf16 and for fp8 scaled by channel or tensor: bias[e(r), n] in bf16 is added to
-// the scaled sum, before w[r].
+// int8 is scaled so only. Its sums over K, at most 65536, are exact in int32 in any order.
+//
+// With `bias`, where scale factors are not of blocks: bias[e(r), n] in bf16 is added to the scaled
+// sum, before w[r].
 //
 // Rounded once, to bf16. Every variant starts from the outputs of moe_align for blocks of BM rows
 // (aligned_rows.h), which are operands here; rows of padding (sorted id R) have no row in x and
@@ -53,7 +56,7 @@ namespace tiles {
 struct TileChoice;  // tiles/tile.h
 }
 
-/// What the scale factors of e4m3 belong to.
+/// What the scale factors of e4m3 and i8 belong to.
 enum class ScaledBy : uint8_t { block, channel, tensor };
 
 struct MoeGemmShape {
@@ -66,7 +69,7 @@ struct MoeGemmShape {
   uint8_t biased : 4 = 0;
   bool early = false;  // in a chain: it starts while the launches before it still run
   ScaledBy scaled_by = ScaledBy::block;
-  DType dtype;  // of x and weights: e4m3 or bf16
+  DType dtype;  // of x and weights: e4m3, i8 or bf16
 
   MOEGATE_HD int rows() const { return tokens * topk; }                  // R
   MOEGATE_HD int source_rows() const { return down ? rows() : tokens; }  // rows of x
@@ -75,7 +78,7 @@ struct MoeGemmShape {
   /// Row of x that row r reads.
   MOEGATE_HD int source(int r) const { return down ? r : r / topk; }
   MOEGATE_HD int64_t expert_elements() const { return int64_t{n} * k; }
-  bool scaled() const { return dtype == DType::e4m3; }
+  bool scaled() const { return dtype == DType::e4m3 || dtype == DType::i8; }
   /// Whether factors follow the sum over all of K.
   bool scaled_once() const { return scaled() && scaled_by != ScaledBy::block; }
   /// Factors of a row of x (tensor: one of all rows), of an expert's weights.

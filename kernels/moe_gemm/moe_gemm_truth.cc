@@ -18,7 +18,10 @@ constexpr int kRunColumns = 8, kSeededRuns = 30;
 
 std::vector<double> widened(DType dtype, const uint8_t* from, int elements) {
   std::vector<double> values(static_cast<size_t>(elements));
-  for (int i = 0; i < elements; ++i) values[static_cast<size_t>(i)] = read_float(dtype, from, i);
+  const auto* whole = reinterpret_cast<const int8_t*>(from);
+  for (int i = 0; i < elements; ++i) {
+    values[static_cast<size_t>(i)] = dtype == DType::i8 ? whole[i] : read_float(dtype, from, i);
+  }
   return values;
 }
 

@@ -35,14 +35,14 @@ TEST_F(CommittedSuites, LoadAndFitTheirOperators) {
 
 TEST_F(CommittedSuites, StayWithinTheTimeTheyAreMadeFor) {
   // A suite that grew shows here before it shows as a job that no longer ends in time.
-  const std::map<std::string, size_t> limits = {{"tiny", 398},
+  const std::map<std::string, size_t> limits = {{"tiny", 414},
                                                 {"smoke", 56},
-                                                {"nightly", 123},
+                                                {"nightly", 125},
                                                 {"deepseek-r1", 252},
                                                 {"qwen3-30b-a3b", 173},
                                                 {"qwen3-235b-a22b", 108},
                                                 {"qwen3-next", 71},
-                                                {"fp8-scales", 48},
+                                                {"fp8-scales", 64},
                                                 {"qmoe", 230},
                                                 {"int4", 46},
                                                 {"gpt-oss-tp", 36},

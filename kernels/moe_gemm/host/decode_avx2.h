@@ -20,6 +20,14 @@ struct Avx2 : moegate::host::Avx2Vector {
     const __m128i but_bit_14 = _mm_set1_epi16(static_cast<short>(0xbfff));
     return _mm256_cvtph_ps(_mm_and_si128(_mm_slli_epi16(wide, 7), but_bit_14));
   }
+  using Whole = __m256i;
+  static Float int8(const int8_t* codes) {
+    return _mm256_cvtepi32_ps(
+        _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(codes))));
+  }
+  static Whole add_whole(Whole sums, Float whole) {
+    return _mm256_add_epi32(sums, _mm256_cvtps_epi32(whole));
+  }
   static Float bf16(const uint16_t* from) {
     const __m128i narrow = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(narrow), 16));

@@ -20,6 +20,14 @@ struct Avx512 : moegate::host::Avx512Vector {
     const __m256i but_bit_14 = _mm256_set1_epi16(static_cast<short>(0xbfff));
     return _mm512_cvtph_ps(_mm256_and_si256(_mm256_slli_epi16(wide, 7), but_bit_14));
   }
+  using Whole = __m512i;
+  static Float int8(const int8_t* codes) {
+    return _mm512_cvtepi32_ps(
+        _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes))));
+  }
+  static Whole add_whole(Whole sums, Float whole) {
+    return _mm512_add_epi32(sums, _mm512_cvtps_epi32(whole));
+  }
   static Float bf16(const uint16_t* from) {
     const __m256i narrow = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(narrow), 16));

@@ -27,6 +27,14 @@ struct Portable : moegate::host::PortableVector {
     const float* values = fp8_table.values;
     return Float{values[codes[0]], values[codes[1]], values[codes[2]], values[codes[3]]};
   }
+  using Whole = int32_t __attribute__((vector_size(16)));
+  static Float int8(const int8_t* codes) {
+    return Float{static_cast<float>(codes[0]), static_cast<float>(codes[1]),
+                 static_cast<float>(codes[2]), static_cast<float>(codes[3])};
+  }
+  static Whole add_whole(Whole sums, Float whole) {
+    return sums + __builtin_convertvector(whole, Whole);
+  }
   static Float bf16(const uint16_t* from) {
     return Float{bf16_to_float(from[0]), bf16_to_float(from[1]), bf16_to_float(from[2]),
                  bf16_to_float(from[3])};

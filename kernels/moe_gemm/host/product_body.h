@@ -25,6 +25,14 @@ struct PlainFp8 : Fp8<V> {
   static constexpr float kUnit = V::kFp8Unit * V::kFp8Unit;
 };
 
+/// Sums over a group of K, at most 128 * 127^2, are exact in fp32; they are added up in int32.
+template <class V>
+struct Int8 {
+  using Code = int8_t;
+  static constexpr bool kScaled = false;
+  static typename V::Float decode(const Code* codes) { return V::int8(codes); }
+};
+
 template <class V>
 struct Bf16 {
   using Code = uint16_t;
@@ -52,6 +60,7 @@ void widen_row(const void* from, int k, float* to) {
 template <class V>
 void widen(DType dtype, const void* from, int k, float* to) {
   if (dtype == DType::e4m3) return widen_row<V, Fp8<V>>(from, k, to);
+  if (dtype == DType::i8) return widen_row<V, Int8<V>>(from, k, to);
   widen_row<V, Bf16<V>>(from, k, to);
 }
 
@@ -87,41 +96,47 @@ void add_scaled(const Panel& panel, int row, int column, int group,
   }
 }
 
-/// Dot products of C columns and M rows: every weight is decoded once for M rows, every activation
-/// loaded once for C columns.
-template <class V, class E, Scaling S, int C, int M>
-void multiply_tile(const Panel& panel, int row, int column, float* to) {
-  using Float = typename V::Float;
+/// Adds to `into` what one group of K makes of C columns and M rows: every weight is decoded once
+/// for M rows, every activation loaded once for C columns.
+template <class V, class E, int C, int M>
+__attribute__((always_inline)) inline void add_group(const Panel& panel, int row, int column,
+                                                     int group, typename V::Float (&into)[C][M]) {
   using Code = typename E::Code;
   const int64_t pitch = panel.weight_pitch;
   const Code* weights = static_cast<const Code*>(panel.weights) + column * pitch;
+  const int begin = group * kMoeGroup;
+  const int end = begin + kMoeGroup < panel.k ? begin + kMoeGroup : panel.k;
+  const auto add = [&](int c, typename V::Float weight, int i) {
+#pragma GCC unroll 8
+    for (int m = 0; m < M; ++m) {
+      into[c][m] = V::fma(weight, V::load(panel.x[row + m] + i), into[c][m]);
+    }
+  };
+  int i = begin;
+  for (; i + V::kWidth <= end; i += V::kWidth) {
+    if (i * sizeof(Code) % 64 == 0) {
+#pragma GCC unroll 8
+      for (int c = 0; c < C; ++c) __builtin_prefetch(weights + (C + c) * pitch + i);
+    }
+#pragma GCC unroll 8
+    for (int c = 0; c < C; ++c) add(c, E::decode(weights + c * pitch + i), i);
+  }
+  if (i < end) {
+#pragma GCC unroll 8
+    for (int c = 0; c < C; ++c) {
+      add(c, decode_tail<V, E>(weights + c * pitch + i, end - i), i);
+    }
+  }
+}
+
+/// Dot products of C columns and M rows.
+template <class V, class E, Scaling S, int C, int M>
+void multiply_tile(const Panel& panel, int row, int column, float* to) {
+  using Float = typename V::Float;
   Float sums[C][M] = {};
   for (int group = panel.groups.first; group * kMoeGroup < panel.k; group += panel.groups.step) {
-    const int begin = group * kMoeGroup;
-    const int end = begin + kMoeGroup < panel.k ? begin + kMoeGroup : panel.k;
     Float products[C][M] = {};
-    auto& into = E::kScaled ? products : sums;
-    const auto add = [&](int c, Float weight, int i) {
-#pragma GCC unroll 8
-      for (int m = 0; m < M; ++m) {
-        into[c][m] = V::fma(weight, V::load(panel.x[row + m] + i), into[c][m]);
-      }
-    };
-    int i = begin;
-    for (; i + V::kWidth <= end; i += V::kWidth) {
-      if (i * sizeof(Code) % 64 == 0) {
-#pragma GCC unroll 8
-        for (int c = 0; c < C; ++c) __builtin_prefetch(weights + (C + c) * pitch + i);
-      }
-#pragma GCC unroll 8
-      for (int c = 0; c < C; ++c) add(c, E::decode(weights + c * pitch + i), i);
-    }
-    if (i < end) {
-#pragma GCC unroll 8
-      for (int c = 0; c < C; ++c) {
-        add(c, decode_tail<V, E>(weights + c * pitch + i, end - i), i);
-      }
-    }
+    add_group<V, E, C, M>(panel, row, column, group, E::kScaled ? products : sums);
     if constexpr (E::kScaled) {
       add_scaled<V, S, C, M>(panel, row, column, group, products, sums);
     }
@@ -133,6 +148,40 @@ void multiply_tile(const Panel& panel, int row, int column, float* to) {
   }
 }
 
+/// The same of int8, rounded once, to fp32.
+template <class V, int C, int M>
+void multiply_whole(const Panel& panel, int row, int column, float* to) {
+  typename V::Whole sums[C][M] = {};
+  for (int group = panel.groups.first; group * kMoeGroup < panel.k; group += panel.groups.step) {
+    typename V::Float products[C][M] = {};
+    add_group<V, Int8<V>, C, M>(panel, row, column, group, products);
+#pragma GCC unroll 8
+    for (int c = 0; c < C; ++c) {
+#pragma GCC unroll 8
+      for (int m = 0; m < M; ++m) sums[c][m] = V::add_whole(sums[c][m], products[c][m]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int m = 0; m < M; ++m) {
+#pragma GCC unroll 8
+    for (int c = 0; c < C; ++c) {
+      int32_t lanes[V::kWidth], sum = 0;
+      __builtin_memcpy(lanes, &sums[c][m], sizeof lanes);
+      for (const int32_t lane : lanes) sum += lane;
+      to[m * panel.columns + c] = static_cast<float>(sum);
+    }
+  }
+}
+
+template <class V, class E, Scaling S, int C, int M>
+void multiply_corner(const Panel& panel, int row, int column, float* to) {
+  if constexpr (__is_same(typename E::Code, int8_t)) {
+    multiply_whole<V, C, M>(panel, row, column, to);
+  } else {
+    multiply_tile<V, E, S, C, M>(panel, row, column, to);
+  }
+}
+
 /// M rows. Wide tiles read the weights in long stretches; no more accumulators than registers hold.
 template <class V, class E, Scaling S, int M>
 void multiply_rows(const Panel& panel, int row, float* sums) {
@@ -140,9 +189,9 @@ void multiply_rows(const Panel& panel, int row, float* sums) {
   constexpr int kColumns = kFit < 1 ? 1 : kFit;
   int c = 0;
   for (; c + kColumns <= panel.columns; c += kColumns) {
-    multiply_tile<V, E, S, kColumns, M>(panel, row, c, sums + c);
+    multiply_corner<V, E, S, kColumns, M>(panel, row, c, sums + c);
   }
-  for (; c < panel.columns; ++c) multiply_tile<V, E, S, 1, M>(panel, row, c, sums + c);
+  for (; c < panel.columns; ++c) multiply_corner<V, E, S, 1, M>(panel, row, c, sums + c);
 }
 
 template <class V, class E, Scaling S>
@@ -161,6 +210,8 @@ template <class V>
 void multiply(const Panel& panel, Scaling scaling, float* sums) {
   if (panel.dtype == DType::bf16) {
     multiply_panel<V, Bf16<V>, Scaling::per_tile>(panel, sums);
+  } else if (panel.dtype == DType::i8) {
+    multiply_panel<V, Int8<V>, Scaling::per_tile>(panel, sums);
   } else if (!panel.weight_scales) {
     multiply_panel<V, PlainFp8<V>, Scaling::per_tile>(panel, sums);
   } else if (scaling == Scaling::per_tile) {

@@ -61,7 +61,7 @@ TileShape file_shape(const MoeGemmShape& s) {
                         : s.scaled_by == ScaledBy::channel ? "channel"
                                                            : "tensor";
   return {s.experts, s.topk, s.down ? s.n : s.k, s.down ? s.k : s.n / 2,
-          tile_dtype(s.scaled() ? "fp8" : "bf16", scaling, s.biased)};
+          tile_dtype(name_of(s.dtype), scaling, s.biased)};
 }
 
 const char* op_of(const MoeGemmShape& s) {
@@ -173,7 +173,8 @@ TileRegistration::TileRegistration(TileKernel kernel, const char* file) {
   }
 }
 
-std::string tile_unsupported(const MoeGemmShape& s, bool any_scales, bool any_bias) {
+std::string tile_unsupported(const MoeGemmShape& s, bool any_scales, bool any_bias, bool int8) {
+  if (s.dtype == DType::i8 && !int8) return "does not multiply int8";
   if (s.biased && !any_bias) return "adds no bias";
   if (s.scaled_once() && !any_scales) return "knows scale factors of blocks only";
   if (s.block != 16 && s.block != 32 && s.block != 64 && s.block != 128) {

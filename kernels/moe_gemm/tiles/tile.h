@@ -94,9 +94,10 @@ class PlainKernel {
 };
 
 /// Why no CUDA kernel here takes the shape; empty when some do. Without `any_scales`: of those that
-/// know scale factors of blocks only; without `any_bias`: of those that add none.
+/// know scale factors of blocks only; without `any_bias`: of those that add none; without `int8`:
+/// of those that do not multiply it.
 std::string tile_unsupported(const MoeGemmShape& shape, bool any_scales = false,
-                             bool any_bias = false);
+                             bool any_bias = false, bool int8 = false);
 
 /// A configuration for a shape, and how it came about.
 struct TileChoice {

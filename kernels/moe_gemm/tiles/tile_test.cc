@@ -91,6 +91,12 @@ TEST_F(TileTest, OtherScaleFactorsHaveFilesOfTheirOwn) {
   EXPECT_EQ(best({}).path, "tuned: sorted_rows/block=5 for 8 tokens");
   EXPECT_EQ(best(channel).path, "tuned: split_k2_fp32/block=7 for 8 tokens");
   EXPECT_EQ(best(tensor).path, "default: gather/block=16");
+  const Params int8 = {{"dtype", "int8"}, {"scaling", "channel"}};
+  const std::string int8_name = tile_shape(moe_gemm_case<MoeGateUp>(int8)).name();
+  EXPECT_TRUE(int8_name.ends_with(",dtype=int8-channel")) << int8_name;
+  write("[moe_gate_up.8]\nkernel = gather\nblock = 9\n", int8_name.c_str());
+  EXPECT_EQ(best(int8).path, "tuned: gather/block=9 for 8 tokens");
+  EXPECT_EQ(best({{"dtype", "int8"}, {"scaling", "tensor"}}).path, "default: gather/block=16");
 }
 
 TEST_F(TileTest, ProductsWithABiasHaveFilesOfTheirOwn) {
