@@ -74,6 +74,20 @@ __device__ inline void send(float4* slot, uint64_t* barrier, int rank, float4 va
       : "memory");
 }
 
+__device__ inline void send(int4* slot, uint64_t* barrier, int rank, int4 value) {
+  asm volatile(
+      "{\n"
+      ".reg .b32 to, counter;\n"
+      "mapa.shared::cluster.u32 to, %0, %2;\n"
+      "mapa.shared::cluster.u32 counter, %1, %2;\n"
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.s32 [to], {%3, %4, %5, %6}, "
+      "[counter];\n"
+      "}\n" ::"r"(shared_address(slot)),
+      "r"(shared_address(barrier)), "r"(rank), "r"(value.x), "r"(value.y), "r"(value.z),
+      "r"(value.w)
+      : "memory");
+}
+
 /// The same, to addresses in the other block (shared_address_of), which several stores share.
 __device__ inline void send(uint32_t to, uint32_t counter, float4 value) {
   asm volatile(

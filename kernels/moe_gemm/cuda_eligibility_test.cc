@@ -76,6 +76,28 @@ TEST(BiasEligibility, IsThatOfScalesAndInBf16) {
   }
 }
 
+TEST(Int8Eligibility, IsInThreeForms) {
+#ifndef MOEGATE_HAS_CUDA
+  GTEST_SKIP() << "built without CUDA";
+#endif
+  for (const char* scaling : {"channel", "tensor"}) {
+    const Params few = {{"tokens", "4"}, {"dtype", "int8"}, {"scaling", scaling}};
+    Params biased = few, many = few;
+    biased["bias"] = "1";
+    many["block"] = "128";
+    for (const char* variant : {"gather", "swap_ab", "swap_ab_split_k"}) {
+      EXPECT_EQ(refusal<MoeDown>(variant, few, 528, 264), "") << variant;
+      EXPECT_EQ(refusal<MoeDown>(variant, biased, 528, 264), "") << variant;
+      EXPECT_EQ(refusal<MoeDown>(variant, many, 528, 264), "") << variant;
+    }
+    for (const char* variant : {"wide_tiles", "resident_rows", "scalar_b_scale", "tma_down",
+                                "prefill_sorted", "prefill_contiguous", "prefill"})
+      EXPECT_EQ(refusal<MoeDown>(variant, many, 512, 264), "does not multiply int8") << variant;
+    for (const char* variant : {"sorted_rows", "split_k2", "gather_split_k1"})
+      EXPECT_EQ(refusal<MoeGateUp>(variant, many, 512, 264), "does not multiply int8") << variant;
+  }
+}
+
 TEST(WideTilesEligibility, NamesWhatDoesNotFit) {
 #ifndef MOEGATE_HAS_CUDA
   GTEST_SKIP() << "built without CUDA";

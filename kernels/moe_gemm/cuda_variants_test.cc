@@ -2,6 +2,8 @@
 // The CUDA variants against the truth on a real GPU.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "harness/worker/measure.h"
 #include "kernels/moe_gemm/moe_gemm_testing.h"
 #include "kernels/moe_gemm/swap_ab/swap_ab.h"
@@ -9,11 +11,12 @@
 namespace moegate::moe_gemm {
 namespace {
 
-const std::vector<Params> kFormats = {
-    {}, {{"dtype", "bf16"}}, {{"scaling", "channel"}}, {{"scaling", "tensor"}}};
-const std::vector<Params> kBiased = {{{"bias", "1"}, {"dtype", "bf16"}},
-                                     {{"bias", "1"}, {"scaling", "channel"}},
-                                     {{"bias", "1"}, {"scaling", "tensor"}}};
+std::vector<Params> all_formats() {
+  std::vector<Params> formats = kScaledOnce;
+  formats.push_back({});
+  formats.push_back({{"dtype", "bf16"}});
+  return formats;
+}
 
 class CudaMoeGemm : public check::CudaVariants {
  protected:
@@ -59,11 +62,10 @@ TEST_F(CudaMoeGemm, VariantsAgreeOnManyExpertsInGroupsOfTiles) {
 // More tiles than persistent blocks take in one round, and not a whole number of rounds: stages,
 // rows that stay and turns of warpgroups go around many times.
 TEST_F(CudaMoeGemm, PersistentBlocksAgreeOverManyRounds) {
-  std::vector<Params> formats = kFormats;
-  formats.insert(formats.end(), kBiased.begin(), kBiased.end());
+  std::vector<Params> formats = all_formats();
+  for (const Params& biased : biased_formats()) formats.push_back(biased);
   for (const char* block : {"16", "32", "64", "128"}) {
-    for (const Params& format : formats) {
-      Params params = format;
+    for (Params params : formats) {
       params.insert({{"tokens", "300"}, {"experts", "96"}, {"topk", "8"}, {"block", block}});
       for (const Case& c :
            {product_case<MoeGateUp>(params, 256, 6152), product_case<MoeDown>(params, 256, 6152)}) {
@@ -110,13 +112,13 @@ TEST_F(CudaMoeGemm, VariantsAgreeInBf16) {
 // K: a piece, a slice of 128, one and a half, more slices than stages and a rest. N: below a tile,
 // gates that end within eight columns, tiles that end within one. Rows: one block, several.
 TEST_F(CudaMoeGemm, VariantsAgreeInScalesOfChannelsAndTensors) {
-  for (const char* scaling : {"channel", "tensor"}) {
+  for (const Params& format : kScaledOnce) {
     for (const char* block : {"16", "32", "64", "128"}) {
       for (const char* tokens : {"7", "300"}) {
+        Params params = format;
+        params.insert({{"tokens", tokens}, {"block", block}});
         for (const int k : {16, 128, 192, 1104}) {
-          for (const int n : {40, 136, 584}) {
-            expect_both_right({{"tokens", tokens}, {"block", block}, {"scaling", scaling}}, k, n);
-          }
+          for (const int n : {40, 136, 584}) expect_both_right(params, k, n);
         }
       }
     }
@@ -125,7 +127,7 @@ TEST_F(CudaMoeGemm, VariantsAgreeInScalesOfChannelsAndTensors) {
 
 // As above: tails of K, of N within eight columns and a tile, rows for one block and for several.
 TEST_F(CudaMoeGemm, VariantsAgreeWithABias) {
-  for (const Params& biased : kBiased) {
+  for (const Params& biased : biased_formats()) {
     for (const char* block : {"16", "32", "64", "128"}) {
       for (const char* tokens : {"7", "300"}) {
         Params params = biased;
@@ -155,8 +157,6 @@ class CudaSwapAb : public CudaMoeGemm {
       EXPECT_EQ(checked(problem, tile).hash, first.hash) << what;
     }
   }
-
- private:
   Checked checked(MoeGemm& problem, const swap_ab::SwapAbTile& tile) {
     problem.poison();
     swap_ab::launch_swap_ab(problem.args(), tile, {device_->stream(), device_->facts()});
@@ -168,7 +168,7 @@ class CudaSwapAb : public CudaMoeGemm {
 // As many slices of K as splits, one more, uneven shares, both orders of tiles; bf16 has twice as
 // many.
 TEST_F(CudaSwapAb, EveryCutAgreesWithTheTruth) {
-  for (const Params& format : kFormats) {
+  for (const Params& format : all_formats()) {
     for (const char* block : {"16", "32", "64", "128"}) {
       Params params = format;
       params.insert({{"tokens", "7"}, {"block", block}});
@@ -184,7 +184,7 @@ TEST_F(CudaSwapAb, EveryCutAgreesWithTheTruth) {
 
 // One of a cluster's blocks adds the bias, whichever share of the columns it has.
 TEST_F(CudaSwapAb, EveryCutAddsABiasOnce) {
-  for (const Params& biased : kBiased) {
+  for (const Params& biased : biased_formats()) {
     for (const char* block : {"16", "32", "64", "128"}) {
       for (const char* tokens : {"7", "300"}) {
         Params params = biased;
@@ -227,7 +227,26 @@ TEST_F(CudaSwapAb, EveryCutAgreesOverManyRounds) {
       expect_every_cut_right<MoeDown>(bf16, k + 8, 1800);
       expect_every_cut_right<MoeDown>(channel, k + 16, 1800);
       expect_every_cut_right<MoeGateUp>(tensor, k, 1800);
+      channel["dtype"] = tensor["dtype"] = "int8";
+      expect_every_cut_right<MoeDown>(channel, k + 16, 1800);
+      expect_every_cut_right<MoeGateUp>(tensor, k, 1800);
     }
+  }
+}
+
+// Sums of int8 are exact in int32, larger ones than fp32 holds, too: no cut and no order shows.
+TEST_F(CudaSwapAb, EveryCutHasTheSameBitsInInt8) {
+  for (const char* block : {"16", "128"}) {
+    const Case c = large_sums_case({{"block", block}});
+    MoeDown problem(*device_, c);
+    give_large_sums(*device_, problem);
+    std::set<uint64_t> hashes;
+    for (const swap_ab::SwapAbTile& tile : swap_ab::swap_ab_tiles(problem.shape)) {
+      const Checked result = checked(problem, tile);
+      EXPECT_TRUE(result.accuracy[0].ok) << text(tile) << ": " << result.accuracy[0].why;
+      hashes.insert(result.hash);
+    }
+    EXPECT_EQ(hashes.size(), 1u) << c.key();
   }
 }
 

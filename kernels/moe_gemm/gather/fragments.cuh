@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices of K in shared memory, as operands of mma.sync: rows of kSliceBytes of e4m3 or bf16, the
-// products of a warp's rows and columns. No row is a routed one here.
+// Slices of K in shared memory, as operands of mma.sync: rows of kSliceBytes of e4m3, bf16 or int8,
+// the products of a warp's rows and columns. No row is a routed one here.
 //
 // e4m3 is widened to fp16, which is exact, and multiplied as such: mma.sync of e4m3 exists in PTX
 // for sm_90, but there it is emulated by this very conversion (NVIDIA/cutlass issue 1986), for
@@ -77,11 +77,21 @@ __device__ void multiply(float (&sums)[4], const uint32_t (&a)[4], const uint32_
   }
 }
 
+/// The same of int8, 32 of K, in int32.
+template <DType kDtype>
+__device__ void multiply(int (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  static_assert(kDtype == DType::i8);
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
 /// Products that 32 bytes of K make. Of four neighbouring e4m3, the first two stand where a product
 /// has elements 2q and 2q + 1 of its K, the last two where it has 2q + 8 and 2q + 9: another order
 /// of K than in memory, but the same in both operands.
 template <DType kDtype>
-constexpr int kProducts = kDtype == DType::bf16 ? 1 : 2;
+constexpr int kProducts = kDtype == DType::e4m3 ? 2 : 1;
 
 /// Operand a: 16 rows from `row` on, 32 bytes from `piece` on.
 template <DType kDtype>
@@ -91,7 +101,7 @@ __device__ void load_rows(uint32_t base, int row, int piece, uint32_t (&a)[kProd
   load_matrices(base + piece_at(row + lane % 16, piece + lane / 16), raw);
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    if constexpr (kDtype == DType::bf16) {
+    if constexpr (kProducts<kDtype> == 1) {
       a[0][i] = raw[i];
     } else {
       widen(raw[i], a[i / 2][i % 2], a[i / 2][i % 2 + 2]);
@@ -108,7 +118,7 @@ __device__ void load_columns(uint32_t base, int column, int piece,
   load_matrices(base + piece_at(column + lane / 16 * 8 + lane % 8, piece + lane / 8 % 2), raw);
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    if constexpr (kDtype == DType::bf16) {
+    if constexpr (kProducts<kDtype> == 1) {
       b[i / 2][0][i % 2] = raw[i];
     } else {
       widen(raw[i], b[i / 2][i % 2][0], b[i / 2][i % 2][1]);
@@ -118,9 +128,9 @@ __device__ void load_columns(uint32_t base, int column, int piece,
 
 /// sums += a slice of 16 * RowParts rows from `row` of `x` on, times one of 8 * ColumnParts columns
 /// from `column` of `weights` on.
-template <DType kDtype, int RowParts, int ColumnParts>
+template <DType kDtype, int RowParts, int ColumnParts, class Sum>
 __device__ void multiply_slice(uint32_t x, int row, uint32_t weights, int column,
-                               float (&sums)[RowParts][ColumnParts][4]) {
+                               Sum (&sums)[RowParts][ColumnParts][4]) {
   // All at once where registers allow it.
   constexpr int kUnrolled = RowParts * ColumnParts < 16 ? 4 : 2;
 #pragma unroll kUnrolled

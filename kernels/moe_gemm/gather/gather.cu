@@ -7,7 +7,7 @@
 // - gather: for each group of K, scale factors of weights are looked up by column and multiplied
 //   with each sum
 //   (scaling = channel or tensor: once, with the sum, as vLLM's kernel has it without block_shape);
-//   a bias is then added, by a kernel of its own
+//   a bias is then added, by a kernel of its own; int8, whose sums stay in int32 until then
 // - scalar_b_scale (SGLang PR 10567, first step): one factor per tile and group, multiplied with
 //   the rows' factors first, which leaves one multiply-add per sum
 //
@@ -39,27 +39,45 @@ __global__ void __launch_bounds__(Tile<Rows>::kThreads)
   compute_tile<Rows, kDtype, kWeightScale, Result::stored>(args, place);
 }
 
+template <int Rows, class Args>
+void start(void (*kernel)(Args, TileOrder), const Args& args, const Launch& where) {
+  const TileOrder order = tile_order(args.shape);
+  allow_shared(kernel, Tile<Rows>::kSharedBytes);
+  kernel<<<order.tiles(), Tile<Rows>::kThreads, Tile<Rows>::kSharedBytes, stream_of(where)>>>(
+      args, order);
+  check_launch("gather_kernel");
+}
+
+void launch_int8(const MoeGemmArgs& args, const Launch& where) {
+  constexpr WeightScale kOnce = WeightScale::once;
+  with_rows<16, 32, 64, 128>(args.shape.block, [&]<int Rows>() {
+    if (args.shape.biased) {
+      start<Rows>(gather_bias_kernel<Rows, DType::i8, kOnce>, with_bias(args), where);
+    } else {
+      start<Rows>(gather_kernel<Rows, DType::i8, kOnce>, args, where);
+    }
+  });
+}
+
 template <WeightScale kWeightScale>
 void launch_gather(const MoeGemmArgs& args, void*, const Launch& where) {
-  const TileOrder order = tile_order(args.shape);
+  if constexpr (kWeightScale == WeightScale::per_column) {
+    if (args.shape.dtype == DType::i8) return launch_int8(args, where);
+  }
   with_tile(args.shape, [&]<int Rows, DType kDtype>() {
     // Without scale factors there is one kernel.
     constexpr WeightScale kScale = kDtype == DType::bf16 ? WeightScale::per_column : kWeightScale;
-    const auto start = [&](auto kernel, const auto& operands) {
-      allow_shared(kernel, Tile<Rows>::kSharedBytes);
-      kernel<<<order.tiles(), Tile<Rows>::kThreads, Tile<Rows>::kSharedBytes, stream_of(where)>>>(
-          operands, order);
-    };
     if constexpr (kScale == WeightScale::per_column) {
       constexpr WeightScale kOnce = kDtype == DType::bf16 ? kScale : WeightScale::once;
       if (args.shape.biased) {
-        return start(gather_bias_kernel<Rows, kDtype, kOnce>, with_bias(args));
+        return start<Rows>(gather_bias_kernel<Rows, kDtype, kOnce>, with_bias(args), where);
       }
-      if (args.shape.scaled_once()) return start(gather_kernel<Rows, kDtype, kOnce>, args);
+      if (args.shape.scaled_once()) {
+        return start<Rows>(gather_kernel<Rows, kDtype, kOnce>, args, where);
+      }
     }
-    start(gather_kernel<Rows, kDtype, kScale>, args);
+    start<Rows>(gather_kernel<Rows, kDtype, kScale>, args, where);
   });
-  check_launch("gather_kernel");
 }
 
 std::string any_epilogue_unsupported(const MoeGemmShape& shape) {

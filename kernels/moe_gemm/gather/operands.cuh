@@ -46,6 +46,10 @@ struct Tile {
 template <int Rows>
 using Sums = float[Tile<Rows>::kRowParts][Tile<Rows>::kColumnParts][4];
 
+/// The same of int8.
+template <int Rows>
+using WholeSums = int[Tile<Rows>::kRowParts][Tile<Rows>::kColumnParts][4];
+
 /// The tile's place, and the slices of K it takes: first, first + step, ...
 struct Place {
   int block;         // of BM rows

@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/cuda_check.cuh"
-#include "kernels/cuda/wgmma.cuh"
+#include "kernels/cuda/wgmma_s8.cuh"
 #include "kernels/cuda/with_rows.cuh"
 #include "kernels/moe_gemm/gather/operands.cuh"
 #include "kernels/moe_gemm/tiles/tile.h"
@@ -120,6 +120,39 @@ __device__ void sum_products(const MoeGemmArgs& args, const Place& place, Ring& 
     add_slice<Rows, kDtype>(x, weights, slice, scales, sums, [&] { ring.start_next(); });
   }
   __syncthreads();
+}
+
+/// The same of int8: exact, so that the tensor cores keep the sums over all of K.
+template <int Rows, class Ring>
+__device__ void sum_whole_products(const MoeGemmArgs& args, const Place& place, Ring& ring,
+                                   Sums<Rows>& sums) {
+#pragma unroll
+  for (int i = 0; i < Tile<Rows>::kStages - 1; ++i) ring.start_next();
+  WholeSums<Rows> whole = {};
+  const int slices = slices_of<DType::i8>(args.shape);
+  for (int slice = place.first_slice; slice < slices; slice += place.slice_step) {
+    const uint32_t x = ring.wait_next(), weights = x + Rows * kSliceBytes;
+    if constexpr (Tile<Rows>::kWarpgroups && kHasWgmma) {
+      using Flat = int[kTileColumns / 2];
+      start_group<kTileColumns>(reinterpret_cast<Flat&>(whole),
+                                operand(x + warpgroup() * 64 * kSliceBytes), operand(weights),
+                                true);
+      ring.start_next();
+      wait_products();
+    } else {
+      ring.start_next();
+      multiply_slice<DType::i8>(x, warp_row<Rows>(), weights, warp_column<Rows>(), whole);
+    }
+  }
+  __syncthreads();
+#pragma unroll
+  for (int r = 0; r < Tile<Rows>::kRowParts; ++r) {
+#pragma unroll
+    for (int c = 0; c < Tile<Rows>::kColumnParts; ++c) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) sums[r][c][i] = static_cast<float>(whole[r][c][i]);
+    }
+  }
 }
 
 /// The sums times both factors that all of K shares.
@@ -233,13 +266,17 @@ __device__ void compute_tile(const Args& args, const Place& place) {
     return ids[row] < shape.rows() ? shape.source(ids[row]) : -1;
   };
   Sums<Rows> sums = {};
-  sum_products<Rows, kDtype, kWeightScale>(args, place, ring, source, sums);
+  if constexpr (kDtype == DType::i8) {
+    sum_whole_products<Rows>(args, place, ring, sums);
+  } else {
+    sum_products<Rows, kDtype, kWeightScale>(args, place, ring, source, sums);
+  }
   if constexpr (kWeightScale == WeightScale::once) scale<Rows>(args, place, ids, sums);
   if constexpr (std::is_same_v<Args, BiasedArgs>) add_bias<Rows>(args, place, sums);
   write_tile<Rows, kResult>(args, place, ids, sums, stages);
 }
 
-/// Calls f<BM, dtype>() for those of the shape.
+/// Calls f<BM, dtype>() for those of the shape; fp8 or bf16.
 template <class F>
 void with_tile(const MoeGemmShape& shape, F f) {
   with_rows<16, 32, 64, 128>(shape.block, [&]<int Rows>() {
@@ -248,11 +285,11 @@ void with_tile(const MoeGemmShape& shape, F f) {
   });
 }
 
-/// Empty, or why these kernels do not run the case; `any_epilogue`: WeightScale::once and the bias
-/// are compiled.
+/// Empty, or why these kernels do not run the case; `any_epilogue`: WeightScale::once, the bias and
+/// int8 are compiled.
 inline std::string gather_unsupported(const MoeGemmShape& shape, bool any_epilogue = false) {
   if (shape.k % 8 != 0) return fmt::format("K = {} is not a multiple of 8", shape.k);
-  return tiles::tile_unsupported(shape, any_epilogue, any_epilogue);
+  return tiles::tile_unsupported(shape, any_epilogue, any_epilogue, any_epilogue);
 }
 
 }  // namespace moegate::moe_gemm::gather

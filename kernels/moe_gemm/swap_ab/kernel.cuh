@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/dependent_launch.cuh"
-#include "kernels/cuda/wgmma.cuh"
+#include "kernels/cuda/wgmma_s8.cuh"
 #include "kernels/moe_gemm/swap_ab/output.cuh"
 #include "kernels/moe_gemm/swap_ab/tiles.cuh"
 
@@ -174,16 +174,21 @@ __device__ void sum_fp8(const Tile& tile, Stages<C>& stages, float (&sums)[C::kT
   }
 }
 
-/// Of bf16: in the tensor cores' accumulators. A stage is left once its products are done, while
-/// those of the next one are under way.
+/// Of bf16 and int8: in the tensor cores' accumulators. A stage is left once its products are done,
+/// while those of the next one are under way.
 template <class C>
-__device__ void sum_plain(const Tile& tile, Stages<C>& stages, float (&sums)[C::kTokens / 2]) {
+__device__ void sum_plain(const Tile& tile, Stages<C>& stages,
+                          typename C::Sum (&sums)[C::kTokens / 2]) {
   uint64_t* left = nullptr;
   for (int i = 0; i < tile.slices; ++i, stages.advance()) {
     wait_barrier(stages.full(), stages.phase);
     fence_for_products();
     const Operands<C> at(stages);
-    start_group<C::kTokens, C::kDtype>(sums, at.weights, at.rows, i > 0);
+    if constexpr (C::kDtype == DType::i8) {
+      start_group<C::kTokens>(sums, at.weights, at.rows, i > 0);
+    } else {
+      start_group<C::kTokens, C::kDtype>(sums, at.weights, at.rows, i > 0);
+    }
     if (i > 0) {
       wait_products<1>();
       arrive_warp(left);
@@ -203,7 +208,7 @@ __device__ void multiply_tiles(const MoeGemmArgs& args, const Cut& cut, Stages<C
     const Tile tile = tiles[index];
     const int next = index + tiles.step;
     output.begin(tile, next < tiles.end ? tiles[next].block : -1);
-    float sums[C::kTokens / 2];
+    typename C::Sum sums[C::kTokens / 2];
     if constexpr (C::kDtype == DType::e4m3) {
       sum_fp8<C>(tile, stages, sums);
     } else {

@@ -86,7 +86,7 @@ class StagedOutput {
   }
 
   template <int First = 0>
-  __device__ void write(const Tile& tile, const float (&sums)[C::kTokens / 2]) {
+  __device__ void write(const Tile& tile, const typename C::Sum (&sums)[C::kTokens / 2]) {
     constexpr int kPieces = C::kColumns / 8;
     sync_consumers<C>();  // the rows before are written, and where these go to is there
     stage<First>(sums);
@@ -107,12 +107,12 @@ class StagedOutput {
   __device__ Row* rows() const { return rows_ + turn_ * C::kTokens; }
 
   template <int First>
-  __device__ void stage(const float (&sums)[C::kTokens / 2]) {
+  __device__ void stage(const typename C::Sum (&sums)[C::kTokens / 2]) {
     const int lane = threadIdx.x % 32, column = threadIdx.x / 32 * 16 + lane / 4;
 #pragma unroll
     for (int i = First / 2; i < (First + C::kStagedRows) / 2; ++i) {
       const int row = i / 4 * 8 + lane % 4 * 2 + i % 2;
-      float sum = sums[i];
+      float sum = static_cast<float>(sums[i]);
       if constexpr (C::kOnce) sum *= i / 2 % 2 == 0 ? columns_.low : columns_.high;
       if constexpr (C::kFactorApart) sum *= rows()[row].x_factor;
       if constexpr (C::kBiased) sum += i / 2 % 2 == 0 ? bias_.low : bias_.high;
@@ -162,6 +162,18 @@ template <int N>
 __device__ float4 octet(const float (&sums)[N], int j) {
   return {sums[4 * j], sums[4 * j + 1], sums[4 * j + 2], sums[4 * j + 3]};
 }
+template <int N>
+__device__ int4 octet(const int (&sums)[N], int j) {
+  return {sums[4 * j], sums[4 * j + 1], sums[4 * j + 2], sums[4 * j + 3]};
+}
+
+__device__ inline float4 in_fp32(const float4& sums) {
+  return sums;
+}
+__device__ inline float4 in_fp32(const int4& sums) {
+  return {static_cast<float>(sums.x), static_cast<float>(sums.y), static_cast<float>(sums.z),
+          static_cast<float>(sums.w)};
+}
 
 template <class C>
 class WarpOutput {
@@ -171,7 +183,7 @@ class WarpOutput {
         splits_(1 << cut.log_splits),
         log_strips_(kLogWarps - cut.log_splits),
         rank_(static_cast<int>(__clusterRelativeBlockRank())),
-        inbox_(reinterpret_cast<float4*>(shared + C::kOutputAt)),
+        inbox_(reinterpret_cast<Octet*>(shared + C::kOutputAt)),
         arrived_(arrived_barriers<C>(shared)) {
     if constexpr (C::kSplit) cluster_wait();  // all blocks have prepared their barriers
   }
@@ -194,7 +206,7 @@ class WarpOutput {
     if (next_block >= 0) next_id_ = id_in(next_block_ = next_block);
   }
 
-  __device__ void write(const Tile& tile, const float (&sums)[C::kTokens / 2]) {
+  __device__ void write(const Tile& tile, const typename C::Sum (&sums)[C::kTokens / 2]) {
     // One more than the last row that is none of padding.
     const int rows = 32 - __clz(__ballot_sync(~0u, rows_.id < args_.shape.rows()));
     if constexpr (C::kOnce && !C::kFactorApart) rows_.weight *= x_factor_;
@@ -206,7 +218,8 @@ class WarpOutput {
       for (int j = 0; j < kOctets; ++j)
         if (8 * j < rows) {
           if constexpr (C::kOnce || C::kBiased) {
-            write_octet(args_, rows_, 8 * j, column_of(tile), finished(octet(sums, j), 8 * j));
+            const float4 of_rows = in_fp32(octet(sums, j));
+            write_octet(args_, rows_, 8 * j, column_of(tile), finished(of_rows, 8 * j));
           } else {
             write_octet(args_, rows_, 8 * j, tile.column + warp() * 16, octet(sums, j));
           }
@@ -215,6 +228,8 @@ class WarpOutput {
   }
 
  private:
+  /// Four sums of a lane; whole ones, until all parts are added up.
+  using Octet = std::conditional_t<std::is_same_v<typename C::Sum, int>, int4, float4>;
   static constexpr int kWarps = C::kConsumers / 32;  // a strip of 16 columns each
   static constexpr int kLogWarps = kWarps == 8 ? 3 : 2;
   static_assert(kWarps == 1 << kLogWarps);
@@ -256,7 +271,7 @@ class WarpOutput {
   }
   /// Where the lane's sums of an octet of rows and a strip of the share lie, from one of the
   /// blocks.
-  __device__ float4* slot(int from, int strip, int j) const {
+  __device__ Octet* slot(int from, int strip, int j) const {
     return inbox_ + turn_ * (C::kInbox / 4) +
            ((((from << log_strips_) + strip) * kOctets + j) * 32 + lane());
   }
@@ -264,7 +279,7 @@ class WarpOutput {
   /// Sends every strip to the block that adds it up. Two inboxes in turn, and no other sign that
   /// one is free: a block that sends the parts of a tile has those of the tile before from all
   /// blocks, and those were sent after every warp there had read the tile before that.
-  __device__ void exchange(const float (&sums)[C::kTokens / 2], int rows) {
+  __device__ void exchange(const typename C::Sum (&sums)[C::kTokens / 2], int rows) {
     sync_consumers<C>();
     if (threadIdx.x == 0) arrive_expecting(&arrived_[turn_], kWarps * 128 * ((rows + 1) / 2));
     const int to = warp() >> log_strips_, strip = warp() - (to << log_strips_);
@@ -280,17 +295,18 @@ class WarpOutput {
   __device__ void write_share(const Tile& tile, int rows) {
     for (int item = warp(); item < (rows + 7) / 8 << log_strips_; item += kWarps) {
       const int j = item >> log_strips_, strip = item - (j << log_strips_);
-      float4 parts[kMostSplits], sum = {0, 0, 0, 0};
+      Octet parts[kMostSplits], sum = {0, 0, 0, 0};
 #pragma unroll
       for (int from = 0; from < kMostSplits; ++from)
         parts[from] = *slot(min(from, splits_ - 1), strip, j);
 #pragma unroll
       for (int from = 0; from < kMostSplits; ++from) {
-        const float4& part = parts[from];
+        const Octet& part = parts[from];
         if (from < splits_) sum = {sum.x + part.x, sum.y + part.y, sum.z + part.z, sum.w + part.w};
       }
-      if constexpr (C::kOnce || C::kBiased) sum = finished(sum, 8 * j);
-      write_octet(args_, rows_, 8 * j, tile.column + ((rank_ << log_strips_) + strip) * 16, sum);
+      float4 out = in_fp32(sum);
+      if constexpr (C::kOnce || C::kBiased) out = finished(out, 8 * j);
+      write_octet(args_, rows_, 8 * j, tile.column + ((rank_ << log_strips_) + strip) * 16, out);
     }
     turn_ ^= 1;
     phase_ ^= turn_ == 0;
@@ -301,7 +317,7 @@ class WarpOutput {
   const MoeGemmArgs& args_;
   const int splits_, log_strips_;  // strips: of a block's share of the columns
   const int rank_;
-  float4* inbox_;
+  Octet* inbox_;
   uint64_t* arrived_;
   OutputRow rows_;  // of lane i: row i
   int next_block_ = -1, next_id_ = 0;

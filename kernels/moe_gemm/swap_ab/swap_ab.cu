@@ -8,14 +8,15 @@
 // After each group of 128 along K of fp8 the sums go from the tensor cores' accumulators to fp32
 // registers, times both scale factors: fp8 accumulation on Hopper keeps too few bits for more.
 // With one factor per channel or tensor they go there unscaled, and are scaled once, when they
-// leave. Those of bf16 stay in the accumulators.
+// leave. Those of bf16 and int8 stay in the accumulators.
 //
 // swap_ab_split_k cuts K over the blocks of a cluster, or the columns in tiles of 64, where whole
 // tiles would leave SMs idle or unevenly loaded (choice.cc). Blocks send the parts of their
 // sums through distributed shared memory to the one that adds them up in the order of K: one
 // launch, no atomics, no workspace, no cluster-wide barrier, the same result every time. That one
 // adds the bias, too: in bf16 0 to 0.25 % of gpt-oss-120b's products and up to 0.7 % of Qwen3-30B's
-// gate-up, 3 % (TP1) and 6 % (TP2) of its down at 512 tokens, where K is short and N long.
+// gate-up, 3 % (TP1) and 6 % (TP2) of its down at 512 tokens, where K is short and N long. Sums of
+// int8 are exact: parts travel in int32, and every cut has the same bits. Int8 is not measured yet.
 //
 // On an H200, cold (reports/gallery/nvidia-h200-fp8-moe.md), us for T = 1, 8, 32, 128, and below it
 // the public Triton kernel, tuned:
@@ -80,9 +81,18 @@ using BiasedFp8Config = ConfigBiased<DType::e4m3, Tokens, Columns, Split>;
 template <int Tokens, int Columns, bool Split>
 using BiasedBf16Config = ConfigBiased<DType::bf16, Tokens, Columns, Split>;
 
+template <int Tokens, int Columns, bool Split>
+using PlainInt8Config = ConfigInt8<Tokens, Columns, Split, false>;
+template <int Tokens, int Columns, bool Split>
+using BiasedInt8Config = ConfigInt8<Tokens, Columns, Split, true>;
+
 /// Calls f with the configuration of a tile of swap_ab_tiles().
 template <class F>
 auto with_config(const MoeGemmShape& s, const SwapAbTile& tile, F f) {
+  if (s.dtype == DType::i8) {
+    return s.biased ? with_config<BiasedInt8Config>(s.block, tile, f)
+                    : with_config<PlainInt8Config>(s.block, tile, f);
+  }
   if (s.biased) {
     return s.scaled() ? with_config<BiasedFp8Config>(s.block, tile, f)
                       : with_config<BiasedBf16Config>(s.block, tile, f);
@@ -133,7 +143,7 @@ std::string unsupported(const MoeGemmShape& s, bool split) {
     return fmt::format("K = {} is too short to be cut: below {}", s.k,
                        kFewestSlices * kSliceBytes / static_cast<int>(size_of(s.dtype)));
   }
-  return tiles::tile_unsupported(s, true, true);
+  return tiles::tile_unsupported(s, true, true, true);
 }
 
 Knobs knobs_of(const SwapAbTile& tile) {

@@ -29,6 +29,7 @@ struct ConfigOf {
   // Of the row: a bias comes between it and the routing weight.
   static constexpr bool kFactorApart = Once && Biased;
   static constexpr bool kScaled = kDtype == DType::e4m3 && !kOnce;
+  using Sum = std::conditional_t<kDtype == DType::i8, int, float>;
   static constexpr int kElementBytes = size_of(kDtype);
   static constexpr int kTokens = Tokens;    // BM, routed rows in a block
   static constexpr int kColumns = Columns;  // of the output in a tile: rows of weights
@@ -74,6 +75,8 @@ struct ConfigOnce : ConfigOf<DType::e4m3, Tokens, Columns, Split, true, false> {
 /// With a bias: bf16, or fp8 scaled once.
 template <DType kType, int Tokens, int Columns, bool Split>
 struct ConfigBiased : ConfigOf<kType, Tokens, Columns, Split, kType == DType::e4m3, true> {};
+template <int Tokens, int Columns, bool Split, bool Biased>
+struct ConfigInt8 : ConfigOf<DType::i8, Tokens, Columns, Split, true, Biased> {};
 
 /// The ring, as one thread goes around it.
 template <class C>
