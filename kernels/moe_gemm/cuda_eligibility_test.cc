@@ -67,7 +67,8 @@ TEST(BiasEligibility, IsThatOfScalesAndInBf16) {
       EXPECT_EQ(refusal<MoeDown>(variant, params, 528, 264), "") << variant;
     // Others multiply bf16 in blocks of 128.
     const bool fp8 = !format.contains("dtype");
-    EXPECT_EQ(refusal<MoeDown>("prefill", params, 528, 264), fp8 ? "" : "multiplies fp8 only");
+    EXPECT_EQ(refusal<MoeDown>("prefill", params, 528, 264),
+              fp8 ? "" : "multiplies fp8 and int8 only");
     for (const char* variant : {"wide_tiles", "resident_rows", "scalar_b_scale", "tma_down",
                                 "prefill_sorted", "prefill_contiguous", "prefill_fast_accum"})
       EXPECT_NE(refusal<MoeDown>(variant, params, 512, 264), "") << variant;
@@ -76,7 +77,7 @@ TEST(BiasEligibility, IsThatOfScalesAndInBf16) {
   }
 }
 
-TEST(Int8Eligibility, IsInThreeForms) {
+TEST(Int8Eligibility, IsInFourForms) {
 #ifndef MOEGATE_HAS_CUDA
   GTEST_SKIP() << "built without CUDA";
 #endif
@@ -90,8 +91,12 @@ TEST(Int8Eligibility, IsInThreeForms) {
       EXPECT_EQ(refusal<MoeDown>(variant, biased, 528, 264), "") << variant;
       EXPECT_EQ(refusal<MoeDown>(variant, many, 528, 264), "") << variant;
     }
+    EXPECT_EQ(refusal<MoeDown>("prefill", many, 528, 264), "");
+    biased["block"] = "128";
+    EXPECT_EQ(refusal<MoeDown>("prefill", biased, 528, 264), "");
+    EXPECT_NE(refusal<MoeDown>("prefill", few, 528, 264), "");  // blocks of 16
     for (const char* variant : {"wide_tiles", "resident_rows", "scalar_b_scale", "tma_down",
-                                "prefill_sorted", "prefill_contiguous", "prefill"})
+                                "prefill_sorted", "prefill_contiguous"})
       EXPECT_EQ(refusal<MoeDown>(variant, many, 512, 264), "does not multiply int8") << variant;
     for (const char* variant : {"sorted_rows", "split_k2", "gather_split_k1"})
       EXPECT_EQ(refusal<MoeGateUp>(variant, many, 512, 264), "does not multiply int8") << variant;
@@ -146,7 +151,7 @@ TEST(PrefillEligibility, NamesWhatDoesNotFit) {
   for (const char* variant : {"prefill", "prefill_contiguous"}) {
     EXPECT_EQ(refusal<MoeGateUp>(variant, large, 128, 264), "");
     EXPECT_NE(refusal<MoeGateUp>(variant, {{"block", "128"}, {"dtype", "bf16"}}, 256, 264)
-                  .find("fp8 only"),
+                  .find("fp8 and int8 only"),
               std::string::npos);
   }
 }

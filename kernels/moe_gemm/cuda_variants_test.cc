@@ -311,5 +311,17 @@ TEST_F(CudaMoeGemmOrder, PrefillHasTheBitsOfWideTiles) {
   }
 }
 
+// Exact sums, and the same order of factors behind them.
+TEST_F(CudaMoeGemmOrder, PrefillHasTheBitsOfSwapAbInInt8) {
+  const Params params = {
+      {"tokens", "300"}, {"block", "128"}, {"dtype", "int8"}, {"scaling", "channel"}};
+  for (const int k : {48, 1168}) {
+    for (const char* cluster : {"tile/prefill/cluster=1", "tile/prefill/cluster=2"}) {
+      expect_same_bits<MoeGateUp>("swap_ab", cluster, params, k, 584);
+      expect_same_bits<MoeDown>("swap_ab", cluster, params, k, 584);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace moegate::moe_gemm

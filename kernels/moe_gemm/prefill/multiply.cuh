@@ -42,17 +42,17 @@ __device__ void pass_turn(Shared<Out>& shared) {
   arrive_warp(&shared.turns[1 - warpgroup()]);
 }
 
-/// acc = the product of 64 rows and 128 columns over 128 of K, with `adds` on top of acc, begun in
-/// this warpgroup's turn, and `meanwhile` while the tensor cores work. The turn passes as soon as
-/// the instructions are issued: the other's queue up behind them, and are under way by the time
-/// that these are done and added up.
+/// acc = the product of 64 rows and 128 columns over 128 of K, started in this warpgroup's turn,
+/// and `meanwhile` while the tensor cores work. The turn passes as soon as the instructions are
+/// issued: the other's queue up behind them, and are under way by the time that these are done and
+/// added up.
 template <class Out, class F>
 __device__ void multiply_in_turn(Shared<Out>& shared, int product, uint32_t a, uint32_t b,
-                                 float (&acc)[kSums], bool adds, F meanwhile) {
+                                 float (&acc)[kSums], F meanwhile) {
   wait_turn(shared, product);
   begin_products();
 #pragma unroll
-  for (int k = 0; k < 4; ++k) multiply<kProductColumns>(acc, a + 2 * k, b + 2 * k, adds || k > 0);
+  for (int k = 0; k < 4; ++k) multiply<kProductColumns>(acc, a + 2 * k, b + 2 * k, k > 0);
   commit_products();
   pass_turn(shared);
   meanwhile();
@@ -142,7 +142,7 @@ __device__ void multiply_tile(const MoeGemmArgs& args, Shared<Out>& shared, Ring
 #pragma unroll
     for (int p = 0; p < kProducts; ++p) {
       float acc[kSums];
-      multiply_in_turn(shared, p, a, b + p * (kProductColumns * kMoeGroup >> 4), acc, false, [&] {
+      multiply_in_turn(shared, p, a, b + p * (kProductColumns * kMoeGroup >> 4), acc, [&] {
         if (p > 0 || kScaledOnce<Out>) return;
         factors.load(shared_address(&shared.factors[ring.stage]),
                      g == groups - 1 && args.routing_weights);
@@ -166,28 +166,38 @@ __device__ void multiply_tile(const MoeGemmArgs& args, Shared<Out>& shared, Ring
   }
 }
 
-/// The tensor cores add up all of K.
-template <Order kOrder, int kCluster, class Out>
-__device__ void accumulate_tile(const MoeGemmArgs& args, Shared<Out>& shared, Ring& ring,
-                                Sums& sums, float (&routing)[2]) {
+/// The same of sums that stay in the tensor cores' registers over all of K: nothing is added up
+/// between products, so that both of a stage are under way at once.
+template <int kCluster, class Out>
+__device__ void multiply_whole_tile(const MoeGemmArgs& args, Shared<Out>& shared, Ring& ring,
+                                    Sums& sums, float (&weights)[2]) {
   const int groups = args.shape.k_groups();
   const uint32_t rows_at = kWeightBytes + warpgroup() * kHalfRowBytes;
-  for (int g = 0; g < groups; ++g, ring.advance()) {
+  std::conditional_t<kInt8<Out>, int, float> whole[kProducts][kSums] = {};
+  for (int g = 0;; ++g) {
     const uint32_t stage = shared_address(shared.stages[ring.stage]);
     wait_barrier(&shared.full[ring.stage], ring.phase);
-    if (kOrder == Order::tokens) fence_for_products();
+    fence_for_products();
     const uint32_t a = uniform(operand(stage + rows_at)), b = uniform(operand(stage));
 #pragma unroll
     for (int p = 0; p < kProducts; ++p) {
-      const uint32_t columns = b + p * (kProductColumns * kMoeGroup >> 4);
-      multiply_in_turn(shared, p, a, columns, sums[p], g > 0, [] {});
+      wait_turn(shared, p);
+      start_group<kProductColumns>(whole[p], a, b + p * (kProductColumns * kMoeGroup >> 4), true);
+      pass_turn(shared);
     }
-    if (g == groups - 1) {
-      scale_once<Out>(shared_address(&shared.factors[ring.stage]), args.routing_weights, sums,
-                      routing);
-    }
+    wait_products();
+    if (g == groups - 1) break;
     release<kCluster>(shared, ring.stage);
+    ring.advance();
   }
+#pragma unroll
+  for (int p = 0; p < kProducts; ++p) {
+#pragma unroll
+    for (int i = 0; i < kSums; ++i) sums[p][i] = static_cast<float>(whole[p][i]);
+  }
+  scale_once<Out>(shared_address(&shared.factors[ring.stage]), args.routing_weights, sums, weights);
+  release<kCluster>(shared, ring.stage);
+  ring.advance();
 }
 
 /// For a warpgroup whose rows are all padding.
@@ -220,8 +230,8 @@ __device__ void multiply_tiles(const MoeGemmArgs& args, const Out& out, Shared<O
     Sums sums = {};
     RowFactors factors;
     factors.routing[0] = factors.routing[1] = 1;
-    if constexpr (kFastAccum<Out>) {
-      accumulate_tile<kOrder, kCluster>(args, shared, ring, sums, factors.routing);
+    if constexpr (kWhole<Out>) {
+      multiply_whole_tile<kCluster>(args, shared, ring, sums, factors.routing);
     } else {
       multiply_tile<kOrder, kCluster>(args, shared, ring, sums, factors);
     }

@@ -7,7 +7,7 @@
 #include "kernels/cuda/cluster.cuh"
 #include "kernels/cuda/pipeline.cuh"
 #include "kernels/cuda/ring.cuh"
-#include "kernels/cuda/wgmma.cuh"
+#include "kernels/cuda/wgmma_s8.cuh"
 #include "kernels/moe_gemm/fp8/output_tile.cuh"
 #include "kernels/moe_gemm/moe_gemm.h"
 #include "kernels/moe_gemm/prefill/order.h"
@@ -71,13 +71,16 @@ enum Halves : int { kNoHalf, kFirstHalf, kBothHalves };
 /// - start(): a warp starts the copies of what was staged
 /// - kScaledOnce: whether scale factors follow the sum over all of K
 /// - kBiased: whether `bias` [E, N] then follows them
-/// - kFastAccum: whether sums stay in the tensor cores' accumulators over all of K
+/// - kWhole: whether sums stay in the tensor cores' registers over all of K; such are scaled once
+/// - kInt8: whether operands are int8, whose sums are whole
 template <class Out>
 constexpr bool kScaledOnce = false;
 template <class Out>
 constexpr bool kBiased = false;
 template <class Out>
-constexpr bool kFastAccum = false;
+constexpr bool kWhole = false;
+template <class Out>
+constexpr bool kInt8 = false;
 
 /// What a stage has beside its operands.
 template <class Out>

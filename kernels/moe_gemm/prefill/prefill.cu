@@ -18,11 +18,11 @@
 // - One factor per channel or tensor comes with the last stage of a tile, whose sums it scales; so
 //   does a bias. Kernels with a bias are not measured yet.
 //
-// prefill_fast_accum leaves the sums of such products in the tensor cores' accumulators over all of
-// K, which costs bits (kFastAccumError); cuBLAS and CUTLASS call that fast accumulation. H200, 8192
+// prefill_fast_accum leaves the sums of such products in the tensor cores' registers over all of K,
+// which costs bits (kFastAccumError); cuBLAS and CUTLASS call that fast accumulation. H200, 8192
 // tokens, one factor per channel, us, beside prefill and, in brackets, prefill with factors of
 // blocks: Mixtral-8x7B TP2 gate-up 1824, 1916 (1984), down 807, 865 (885); Qwen3-30B gate-up 393,
-// 412 (416), down 229, 233 (229).
+// 412 (416), down 229, 233 (229). int8 is added up likewise, and exactly, by prefill itself.
 //
 // prefill_sorted is down with x in sorted order: half a block of rows is one TMA copy.
 // prefill_contiguous, of both operators, writes that order, too, by TMA. With cluster=2 two
@@ -141,15 +141,16 @@ void launch_clusters(const MoeGemmArgs& args, const Out& out, int cluster, Start
       cluster, [&]<int kCluster>() { launch_kernel<kOrder, kCluster>(args, out, start, where); });
 }
 
-/// `any_epilogue`: scale factors that follow the sum, and a bias, are compiled.
+/// `any_epilogue`: scale factors that follow the sum, a bias, and int8 are compiled.
 std::string unsupported(const MoeGemmShape& s, bool any_epilogue) {
-  if (!s.scaled()) return "multiplies fp8 only";
+  if (!s.scaled()) return "multiplies fp8 and int8 only";
   if (s.block != kTokens) return fmt::format("block = {} is not {}", s.block, kTokens);
-  return tiles::tile_unsupported(s, any_epilogue, any_epilogue);
+  return tiles::tile_unsupported(s, any_epilogue, any_epilogue, any_epilogue);
 }
 
 std::string fast_accum_unsupported(const MoeGemmShape& s) {
-  if (!s.scaled_once()) return "adds up fp8 with scale factors of a channel or tensor only";
+  if (!s.scaled_once() || s.dtype != DType::e4m3)
+    return "adds up fp8 with scale factors of a channel or tensor only";
   if (s.biased) return "adds no bias";
   return unsupported(s, true);
 }
@@ -218,7 +219,7 @@ KernelSpec<P> fast_accum() {
       .help = "prefill with sums of all of K in the tensor cores' accumulators",
       .launch =
           [](P& problem, const Launch& where) {
-            launch_clusters<Order::tokens>(problem.args(), RowsOfFastAccum{{{problem.args().out}}},
+            launch_clusters<Order::tokens>(problem.args(), WholeRows{{{problem.args().out}}},
                                            usual_cluster(problem.shape, false), Start::after,
                                            where);
           },
@@ -277,16 +278,17 @@ std::string unsupported(const MoeGemmShape& s) {
 }
 
 void launch_tokens(const MoeGemmArgs& args, int cluster, const Launch& where) {
-  if (args.shape.biased) {
+  const auto launch = [&](const auto& out) {
+    launch_clusters<Order::tokens>(args, out, cluster, Start::after, where);
+  };
+  const MoeGemmShape& s = args.shape;
+  if (s.biased) {
     const RowsBiased out{{{args.out}}, with_bias(args).bias};
-    return launch_clusters<Order::tokens>(args, out, cluster, Start::after, where);
+    return s.dtype == DType::i8 ? launch(Int8RowsBiased{out}) : launch(out);
   }
-  if (args.shape.scaled_once()) {
-    return launch_clusters<Order::tokens>(args, RowsScaledOnce{{args.out}}, cluster, Start::after,
-                                          where);
-  }
-  launch_clusters<Order::tokens>(args, Rows<fp8::Output::rows>{args.out}, cluster, Start::after,
-                                 where);
+  if (s.dtype == DType::i8) return launch(Int8Rows{{{args.out}}});
+  if (s.scaled_once()) return launch(RowsScaledOnce{{args.out}});
+  launch(Rows<fp8::Output::rows>{args.out});
 }
 void launch_sorted(const MoeGemmArgs& args, int cluster, const Launch& where) {
   launch_clusters<Order::sorted>(args, Rows<fp8::Output::rows>{args.out}, cluster, Start::after,

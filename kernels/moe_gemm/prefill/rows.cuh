@@ -71,11 +71,11 @@ template <>
 constexpr bool kScaledOnce<RowsScaledOnce> = true;
 
 /// Of sums that the tensor cores add up.
-struct RowsOfFastAccum : RowsScaledOnce {};
+struct WholeRows : RowsScaledOnce {};
 template <>
-constexpr bool kScaledOnce<RowsOfFastAccum> = true;
+constexpr bool kScaledOnce<WholeRows> = true;
 template <>
-constexpr bool kFastAccum<RowsOfFastAccum> = true;
+constexpr bool kWhole<WholeRows> = true;
 
 /// With a bias.
 struct RowsBiased : RowsScaledOnce {
@@ -85,5 +85,24 @@ template <>
 constexpr bool kScaledOnce<RowsBiased> = true;
 template <>
 constexpr bool kBiased<RowsBiased> = true;
+
+/// Of int8.
+struct Int8Rows : RowsScaledOnce {};
+template <>
+constexpr bool kScaledOnce<Int8Rows> = true;
+template <>
+constexpr bool kWhole<Int8Rows> = true;
+template <>
+constexpr bool kInt8<Int8Rows> = true;
+
+struct Int8RowsBiased : RowsBiased {};
+template <>
+constexpr bool kScaledOnce<Int8RowsBiased> = true;
+template <>
+constexpr bool kBiased<Int8RowsBiased> = true;
+template <>
+constexpr bool kWhole<Int8RowsBiased> = true;
+template <>
+constexpr bool kInt8<Int8RowsBiased> = true;
 
 }  // namespace moegate::moe_gemm::prefill
