@@ -75,6 +75,11 @@ class TritonKernels(unittest.TestCase):
         case = types.SimpleNamespace(weights="mxfp4", beta=0)
         self.assertEqual(self.engine.unsupported(case, None), "beta = 0: triton_kernels adds 1")
 
+    def test_ragged_k_is_unsupported(self):
+        case = types.SimpleNamespace(weights="mxfp4", hidden=96, inter=2880)
+        self.assertIn("K = 96 is not a multiple of 64", self.engine.up_unsupported(case, None))
+        self.assertIsNone(self.engine.down_unsupported(case, None))
+
 
 class Torch(np.ndarray):
     device = "cuda:0"
