@@ -19,10 +19,13 @@
 //   does a bias. Kernels with a bias are not measured yet.
 //
 // prefill_fast_accum leaves the sums of such products in the tensor cores' registers over all of K,
-// which costs bits (kFastAccumError); cuBLAS and CUTLASS call that fast accumulation. H200, 8192
-// tokens, one factor per channel, us, beside prefill and, in brackets, prefill with factors of
-// blocks: Mixtral-8x7B TP2 gate-up 1824, 1916 (1984), down 807, 865 (885); Qwen3-30B gate-up 393,
-// 412 (416), down 229, 233 (229). int8 is added up likewise, and exactly, by prefill itself.
+// which costs bits (kFastAccumError); cuBLAS and CUTLASS call that fast accumulation. int8 is added
+// up likewise, and exactly, by prefill itself. H200, 8192 tokens, one factor per channel, us, for
+// Mixtral-8x7B TP2 gate-up and down, Qwen3-30B gate-up and down:
+//   factors of blocks       1931 870 403 226
+//   of channels             1882 869 410 233
+//     fast_accum            1824 807 384 225 (the first two with one product under way at a time)
+//   int8                    1676 740 359 220
 //
 // prefill_sorted is down with x in sorted order: half a block of rows is one TMA copy.
 // prefill_contiguous, of both operators, writes that order, too, by TMA. With cluster=2 two
@@ -207,7 +210,8 @@ KernelSpec<P> in_token_order() {
 }
 
 /// Relative to the output. Measured: 4.7e-4, 8.4e-4, 1.4e-3 and 1.8e-3 at K = 768, 2048, 4096 and
-/// 7168, where sums that leave the accumulators every 128 of K have 3.5e-4.
+/// 7168, where sums that leave the accumulators every 128 of K have 3.5e-4. Of 134 million elements
+/// at K = 7168 some are past the operators' limit of one element.
 constexpr double kFastAccumError = 2e-3;
 
 /// For factors per channel or tensor alone: what the tensor cores add up has no factors in between.
