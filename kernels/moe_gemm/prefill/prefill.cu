@@ -231,6 +231,7 @@ KernelSpec<P> fast_accum() {
                         const DeviceFacts&) { return fast_accum_unsupported(P::shape_of(c)); },
       .path = [](const Case& c,
                  const DeviceFacts&) { return cluster_text(usual_cluster(P::shape_of(c), false)); },
+      .tolerance = 2,
       .between = kFastAccumError};
 }
 
