@@ -55,6 +55,13 @@ def no_layer(case, engine, takes):
     return None if given == takes else f"input = {given}: {engine} takes x in {takes}; give input = {takes}"
 
 
+def no_block_scaling(case):
+    """Why an engine's product of fp8 scaled in blocks cannot run a case of moe_gate_up or moe_down, or None."""
+    if case.dtype == "fp8" and case.scaling == "block":
+        return None
+    return f"dtype = {case.dtype}, scaling = {case.scaling}: this adapter knows fp8 scaled in blocks only"
+
+
 # Activations rounded to bf16 before their quantisation, as by our chain_gather (fused_moe.h: kOtherCodes).
 AS_CHAIN_GATHER = {"tolerance": 4, "between": 0.02}
 

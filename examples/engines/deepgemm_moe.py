@@ -16,7 +16,7 @@ import sys
 import moegate
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from _ask import ask, rows_per_block  # noqa: E402
+from _ask import ask, no_block_scaling, rows_per_block  # noqa: E402
 
 MULTIPLY = ask(
     "deep_gemm",
@@ -34,17 +34,15 @@ if not (MULTIPLY.why and MASKED.why):
 
 
 def unsupported(case, device):
-    if case.dtype != "fp8" or case.scaling != "block":
-        return f"dtype = {case.dtype}, scaling = {case.scaling}: this adapter knows fp8 scaled in blocks only"
+    if why := no_block_scaling(case):
+        return why
     if ALIGN.why and case.block != 128:
         return f"block = {case.block}: {ALIGN.why}, so that its alignment is 128"
     return MULTIPLY.why or None
 
 
 def masked_unsupported(case, device):
-    if case.dtype != "fp8" or case.scaling != "block":
-        return f"dtype = {case.dtype}, scaling = {case.scaling}: this adapter knows fp8 scaled in blocks only"
-    return MASKED.why or None
+    return no_block_scaling(case) or MASKED.why or None
 
 
 def multiply(p, x_scales):

@@ -14,7 +14,7 @@ import sys
 import moegate
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from _ask import ask, no_layer, rows_per_block  # noqa: E402
+from _ask import ask, no_block_scaling, no_layer, rows_per_block  # noqa: E402
 
 NAME = "hpc-ops"
 LAYER = ask(
@@ -86,9 +86,7 @@ def layer(p):
 
 
 def product_unsupported(case, device):
-    if case.dtype != "fp8" or case.scaling != "block":
-        return f"dtype = {case.dtype}, scaling = {case.scaling}: this adapter knows fp8 scaled in blocks only"
-    return too_many(case.experts) or MULTIPLY.why or None
+    return no_block_scaling(case) or too_many(case.experts) or MULTIPLY.why or None
 
 
 def prepare_product(p):

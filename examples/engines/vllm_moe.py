@@ -17,7 +17,7 @@ import sys
 import moegate
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from _ask import AS_CHAIN_GATHER, ask, no_layer, rows_per_block  # noqa: E402
+from _ask import AS_CHAIN_GATHER, ask, no_block_scaling, no_layer, rows_per_block  # noqa: E402
 
 MODULE = "vllm.model_executor.layers.fused_moe.fused_moe"
 KERNEL = ask(
@@ -96,9 +96,7 @@ def neighbours(case, device):
 
 
 def unsupported(case, device):
-    if case.dtype != "fp8" or case.scaling != "block":
-        return f"dtype = {case.dtype}, scaling = {case.scaling}: this adapter knows fp8 scaled in blocks only"
-    return WHY or None
+    return no_block_scaling(case) or WHY or None
 
 
 def arrange(p):
