@@ -56,8 +56,8 @@ void launch(P& problem, const Launch&) {
   }
 }
 
-/// The root of 3, for three roundings to bf16 in place of one, times 2.56, the most that a row's and
-/// a column's factors are together: two large parts of a small sum are rounded by as much.
+/// The root of 3, for three roundings to bf16 in place of one, times 2.56, the most that factors of
+/// a row and a column are together: two large parts of a small sum are rounded by as much.
 constexpr double kTolerance = 4.5;
 
 template <class P>
