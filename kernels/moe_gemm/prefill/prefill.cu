@@ -210,8 +210,9 @@ KernelSpec<P> in_token_order() {
 }
 
 /// Relative to the output. Measured: 4.7e-4, 8.4e-4, 1.4e-3 and 1.8e-3 at K = 768, 2048, 4096 and
-/// 7168, where sums that leave the accumulators every 128 of K have 3.5e-4. Of 134 million elements
-/// at K = 7168 some are past the operators' limit of one element.
+/// 7168, where sums that leave the accumulators every 128 of K have 3.5e-4. Tensor cores cut what they
+/// add at the largest of it, so that single elements lose more: of 134 million at K = 7168 the worst
+/// was at 3.3 times the operators' limit of one element.
 constexpr double kFastAccumError = 2e-3;
 
 /// For factors per channel or tensor alone: what the tensor cores add up has no factors in between.
@@ -231,7 +232,7 @@ KernelSpec<P> fast_accum() {
                         const DeviceFacts&) { return fast_accum_unsupported(P::shape_of(c)); },
       .path = [](const Case& c,
                  const DeviceFacts&) { return cluster_text(usual_cluster(P::shape_of(c), false)); },
-      .tolerance = 2,
+      .tolerance = 5,
       .between = kFastAccumError};
 }
 
