@@ -4,7 +4,7 @@
 -- Ceilings are those that `moegate doctor --db` measured on the same device; without them the last columns are
 -- empty. floor us = max(bytes / bandwidth, operations / rate): no launch can be faster; writes that fit in
 -- the cache need not reach memory in time and are left out of it. So % of bandwidth, which counts all bytes, may
--- exceed 100 where the last writes stay in the cache. The rate is that of fp8 products, or of bf16 where a case has others.
+-- exceed 100 where the last writes stay in the cache. The rate is that of fp8 products (int8 has the same), or of bf16.
 -- DRAM MB is what the newest `moegate profile` of the same program counted, read and written; MB what the operator says
 -- that a launch must move.
 WITH counted AS (

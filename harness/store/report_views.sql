@@ -6,10 +6,10 @@ CREATE TEMP VIEW IF NOT EXISTS sample AS
 SELECT result_id, unpack_spans(spans, packing) AS spans FROM main.sample;
 
 -- One row per case of a run: the least time of a cold launch by its bytes, and by its operations at the rate of what it
--- multiplies: fp8, else bf16, which fp16 has, too.
+-- multiplies: fp8, which int8 has, too, else bf16, as fp16 has it.
 CREATE TEMP VIEW IF NOT EXISTS roof AS
 SELECT run_id, case_id, memory_ns(read_bytes, write_bytes, cache_bytes, bandwidth) AS memory_ns,
-       products_ns(flops, iif(op IN ('dense_fc2', 'fused_moe') OR json_extract(params, '$.dtype') = 'fp8', fp8, bf16)) AS products_ns
+       products_ns(flops, iif(coalesce(json_extract(params, '$.dtype'), iif(op IN ('dense_fc2', 'fused_moe'), 'fp8', '')) IN ('fp8', 'int8'), fp8, bf16)) AS products_ns
 FROM run_case JOIN bench_case USING (case_id) JOIN ceilings USING (run_id);
 
 -- One row per case and variant of `paired`. x: the mean of its processes, and reach, half of its 95 % interval.

@@ -17,8 +17,10 @@ TEST_F(MoeGemmReportTest, ARateIsThatOfTheProductsType) {
   measure_rates();
   add_moe_run(Backend::cuda, {{"moe_gate_up", "gather", "64", {1000}}});
   add_moe_run(Backend::cuda, {{"moe_gate_up", "gather", "64", {1000}}}, {{"dtype", "bf16"}});
+  add_moe_run(Backend::cuda, {{"moe_gate_up", "gather", "64", {1000}}}, {{"dtype", "int8"}});
   EXPECT_EQ(at(report("roofline", 1), 0, "% of rate"), "36.1") << "541 TFLOP/s of 1500";
   EXPECT_EQ(at(report("roofline", 2), 0, "% of rate"), "67.7") << "of 800";
+  EXPECT_EQ(at(report("roofline", 3), 0, "% of rate"), "36.1") << "int8 is as fast as fp8";
 }
 
 TEST_F(MoeGemmReportTest, AChoiceIsOneForAllRoutings) {
