@@ -281,7 +281,7 @@ TEST_F(ReportTest, ResourcesAreBlocksPerSmAndWaves) {
 TEST_F(ReportTest, UnknownNamesListWhatThereIs) {
   for (const char* name : {"latenzy", ""}) {
     const std::string why = refusal_of([&] { find_report(name); });
-    EXPECT_NE(why.find("dense-crossover, energy, environment, invariance, kernels"),
+    EXPECT_NE(why.find("dense-crossover, energy, environment, formats, invariance, kernels"),
               std::string::npos)
         << why;
   }

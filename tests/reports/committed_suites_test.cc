@@ -43,6 +43,7 @@ TEST_F(CommittedSuites, StayWithinTheTimeTheyAreMadeFor) {
                                                 {"qwen3-235b-a22b", 108},
                                                 {"qwen3-next", 71},
                                                 {"fp8-scales", 64},
+                                                {"formats", 84},
                                                 {"qmoe", 230},
                                                 {"int4", 46},
                                                 {"gpt-oss-tp", 36},

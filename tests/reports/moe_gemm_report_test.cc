@@ -52,6 +52,50 @@ TEST_F(MoeGemmReportTest, AChoiceIsOneForAllRoutings) {
   EXPECT_EQ(at(t, 0, "Regret"), "20.0 %: uniform");
 }
 
+TEST_F(MoeGemmReportTest, FormatsOfALayerStandSideBySide) {
+  measure_rates();
+  Store store = Store::open(db_, Store::Mode::write);
+  const int64_t run = store.begin_run(info(Backend::cuda));
+  struct Time {
+    const char *op, *variant, *tokens;
+    Cells format;
+    double us;
+  };
+  const Cells bf16 = {{"dtype", "bf16"}, {"scaling", "block"}},
+              int8 = {{"dtype", "int8"}, {"scaling", "channel"}},
+              mxfp4 = {{"weights", "mxfp4"}, {"group", "32"}},
+              int4 = {{"weights", "int4"}, {"group", "128"}};
+  const std::vector<Time> times = {
+      {"moe_down", "slow", "1", bf16, 100},    {"moe_down", "quick", "1", bf16, 80},
+      {"moe_down", "quick", "1", int8, 40},    {"w4_down", "quick", "1", mxfp4, 20},
+      {"moe_down", "quick", "2048", bf16, 80}, {"w4_down", "quick", "2048", int4, 100},
+      {"w4_gate_up", "quick", "1", mxfp4, 20}};
+  for (int round = 0; round < 2; ++round) {
+    const int64_t process = store.begin_process(run, round, round);
+    for (const Time& time : times) {
+      Cells params = {{"experts", "8"},    {"topk", "2"},    {"hidden", "512"},
+                      {"inter", "256"},    {"block", "16"},  {"routing", "uniform"},
+                      {"launch", "graph"}, {"cache", "cold"}};
+      params.insert(time.format.begin(), time.format.end());
+      params["tokens"] = time.tokens;
+      const double us = time.us * (1 + 0.1 * round);
+      add(store, process, Case{"s", "m", time.op, params, {}}, time.variant, {us * 1000}, 1);
+    }
+  }
+  store.end_run(run, "complete");
+  const Table t = report("formats");
+  std::vector<std::string> is;
+  for (size_t row = 0; row < t.rows.size(); ++row) {
+    is.push_back(at(t, row, "product") + " " + at(t, row, "tokens") + " " + at(t, row, "format") +
+                 " " + at(t, row, "over bf16") + " " + at(t, row, "place"));
+  }
+  EXPECT_EQ(is, (std::vector<std::string>{"gate-up 1 mxfp4  1", "down 1 bf16  3",
+                                          "down 1 int8 by channel 2.00x 2", "down 1 mxfp4 4.00x 1",
+                                          "down 2048 bf16  1", "down 2048 int4 by 128 0.80x 2"}));
+  EXPECT_EQ(at(t, 1, "layer"), "2 of 8 experts, 512 x 256");
+  EXPECT_EQ(at(t, 1, "variant"), "quick") << "the quickest of a format";
+}
+
 class SplitKReport : public MoeGemmReportTest {
  protected:
   /// gather is best with blocks of 16, split_k2 with 64.
