@@ -210,9 +210,9 @@ KernelSpec<P> in_token_order() {
 }
 
 /// Relative to the output. Measured: 4.7e-4, 8.4e-4, 1.4e-3 and 1.8e-3 at K = 768, 2048, 4096 and
-/// 7168, where sums that leave the accumulators every 128 of K have 3.5e-4. Tensor cores cut what they
-/// add at the largest of it, so that single elements lose more: of 134 million at K = 7168 the worst
-/// was at 3.3 times the operators' limit of one element.
+/// 7168, where sums that leave the accumulators every 128 of K have 3.5e-4. Tensor cores cut what
+/// they add at the largest of it, so that single elements lose more: of 134 million at K = 7168 the
+/// worst was at 3.3 times the operators' limit of one element.
 constexpr double kFastAccumError = 2e-3;
 
 /// For factors per channel or tensor alone: what the tensor cores add up has no factors in between.
