@@ -75,17 +75,9 @@ __device__ inline void send(float4* slot, uint64_t* barrier, int rank, float4 va
 }
 
 __device__ inline void send(int4* slot, uint64_t* barrier, int rank, int4 value) {
-  asm volatile(
-      "{\n"
-      ".reg .b32 to, counter;\n"
-      "mapa.shared::cluster.u32 to, %0, %2;\n"
-      "mapa.shared::cluster.u32 counter, %1, %2;\n"
-      "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.s32 [to], {%3, %4, %5, %6}, "
-      "[counter];\n"
-      "}\n" ::"r"(shared_address(slot)),
-      "r"(shared_address(barrier)), "r"(rank), "r"(value.x), "r"(value.y), "r"(value.z),
-      "r"(value.w)
-      : "memory");
+  send(reinterpret_cast<float4*>(slot), barrier, rank,
+       float4{__int_as_float(value.x), __int_as_float(value.y), __int_as_float(value.z),
+              __int_as_float(value.w)});
 }
 
 /// The same, to addresses in the other block (shared_address_of), which several stores share.
