@@ -1,4 +1,4 @@
--- title: fp8 layers and products on an H200: time of the best peer over ours
+-- title: fp8 layers and products on H200s: time of the best peer over ours
 -- SPDX-License-Identifier: Apache-2.0
 -- chart: bars.vg.json
 SELECT 'whole layers, beside hpc-ops' AS panel,
@@ -11,13 +11,6 @@ UNION ALL
 SELECT 'products, beside DeepGEMM, hpc-ops and Triton',
        product || ', ' || tokens || ' tokens',
        'peer over ours',
-       CAST("best peer over `tuned`" AS REAL),
-       'time of the peer over ours; over 1, ours is faster'
-FROM page_2
-UNION ALL
-SELECT 'products, beside DeepGEMM and Triton',
-       product || ', ' || tokens || ' tokens',
-       'peer over ours',
        CAST("best peer over ours" AS REAL),
        'time of the peer over ours; over 1, ours is faster'
-FROM page_3
+FROM page_2
