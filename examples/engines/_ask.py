@@ -71,3 +71,11 @@ def rows_per_block(p, weights=None):
     rows, capacity = p.tokens * p.topk, p.sorted_token_ids.shape[0]
     experts = (p.weights if weights is None else weights).shape[0]  # of the rank
     return capacity // rows if rows < experts else (capacity - rows) // experts + 1
+
+
+def factors_with_weights(p):
+    """Of moe_down's sorted rows of x: scale factors, with the routing weights in them for a product that has none."""
+    if not p.weighted:
+        return p.x_scales
+    rows = p.sorted_token_ids.clip(max=p.tokens * p.topk - 1)  # of padding: any
+    return p.x_scales * p.routing_weights[rows][:, None]

@@ -16,7 +16,7 @@ import sys
 import moegate
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from _ask import ask, no_block_scaling, rows_per_block  # noqa: E402
+from _ask import ask, factors_with_weights, no_block_scaling, rows_per_block  # noqa: E402
 
 MULTIPLY = ask(
     "deep_gemm",
@@ -75,10 +75,7 @@ def gate_up(p):
 @variant("moe_down")
 def down(p):
     """DeepGEMM's m_grouped_fp8_gemm_nt_contiguous, routing weights in the factors of x"""
-    if not p.weighted:
-        return multiply(p, p.x_scales)
-    rows = torch.clamp(p.sorted_token_ids, max=p.tokens * p.topk - 1)  # of padding: any
-    return multiply(p, p.x_scales * p.routing_weights[rows][:, None])
+    multiply(p, factors_with_weights(p))
 
 
 @masked_variant("moe_gate_up")

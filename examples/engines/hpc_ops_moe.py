@@ -14,7 +14,7 @@ import sys
 import moegate
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from _ask import ask, no_block_scaling, no_layer, rows_per_block  # noqa: E402
+from _ask import ask, factors_with_weights, no_block_scaling, no_layer, rows_per_block  # noqa: E402
 
 NAME = "hpc-ops"
 LAYER = ask(
@@ -137,7 +137,4 @@ def gate_up(p):
 @product("moe_down")
 def down(p):
     """hpc-ops' group_gemm_blockwise_fp8, routing weights in the factors of x"""
-    if not p.weighted:
-        return multiply(p, p.x_scales)
-    rows = torch.clamp(p.sorted_token_ids, max=p.tokens * p.topk - 1)  # of padding: any
-    return multiply(p, p.x_scales * p.routing_weights[rows][:, None])
+    multiply(p, factors_with_weights(p))
