@@ -94,14 +94,17 @@ void grade(Accuracy& a, std::span<const float> out, std::span<const double> trut
   whole(place.columns, a.rounding.at_column);
 }
 
-/// The error that roundings in between may make of one element of a row: they are as large for a
-/// small element as for a large one. One normal value in 5 10^8 is off by six times its rms.
+/// The error that roundings in between, and chance, may make of one element of a row: they are as
+/// large for a small element as for a large one. One normal value in 5 10^8 is off by six times its
+/// rms.
 double noise_of(std::span<const double> row, const Tolerance& tolerance) {
   constexpr double kTail = 6;
-  if (tolerance.between <= 0) return 0;
+  if (tolerance.between < 0) return 0;
+  const double rms = tolerance.between + tolerance.by_chance;
+  if (rms == 0) return 0;
   double squares = 0;
   for (const double t : row) squares += std::isfinite(t) ? t * t : 0;
-  return kTail * tolerance.between * std::sqrt(squares / static_cast<double>(row.size()));
+  return kTail * rms * std::sqrt(squares / static_cast<double>(row.size()));
 }
 
 std::string describe(const Accuracy& a, const Tolerance& t, const Where& where,

@@ -229,8 +229,12 @@ TEST(Rounding, AnElementOfALargeRowMayBeOffByWhatTheRowsRoundingsMake) {
   EXPECT_EQ(compared().mismatches, 0) << "6 x 0.04 x 2";
   out[9] = 0.5f;
   EXPECT_EQ(compared().mismatches, 1);
-  tolerance.between = Tolerance::kNotStated;
+  tolerance.by_chance = 0.02;
+  EXPECT_EQ(compared().mismatches, 0) << "6 x (0.04 + 0.02) x 2";
+  tolerance.between = 0, tolerance.by_chance = 0.03;
   out[9] = 0.3f;
+  EXPECT_EQ(compared().mismatches, 0) << "6 x 0.03 x 2";
+  tolerance.between = Tolerance::kNotStated;
   EXPECT_EQ(compared().mismatches, 1);
 }
 

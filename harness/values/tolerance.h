@@ -34,7 +34,7 @@ struct Leeway {
 /// ceilings are one constant beside its Problem; they are only ever tightened.
 struct Tolerance {
   double rtol = 0;    // of an element: |out - truth| <= atol + rtol |truth|, or
-  double atol = 0;    // six times `between` of its row's rms
+  double atol = 0;    // six times `between` + `by_chance` of its row's rms
   double rel_l2 = 0;  // whole tensor
   double row = 0;     // worst row
   double scale = 0;   // |scale - 1|

@@ -218,7 +218,8 @@ Tolerance FusedMoe::own_ceilings() const {
   Tolerance tolerance = kTolerance;
   const int rows = rank_.is_whole() ? shape.topk : 1;  // a token has one of a rank's at least
   tolerance.by_chance = kGroupAnew / std::sqrt(static_cast<double>(rows) * shape.inter);
-  // Of few tokens one such group is a larger share.
+  // Of a short row one such group, or one of unusual values, is a larger share; of few tokens, too.
+  tolerance.row = std::max(tolerance.row, 2 * tolerance.by_chance);
   const double tokens = std::sqrt(static_cast<double>(tokens_.size()));
   tolerance.rel_l2 = std::max(tolerance.rel_l2, tolerance.by_chance / tokens);
   return ceilings(tolerance);
