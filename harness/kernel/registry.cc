@@ -42,8 +42,7 @@ template <class... Args>
 
 void check_befores(const Registry& r, const OpEntry& op, Backend backend,
                    const std::vector<Before>& befores) {
-  // A build without a backend has none of its variants, and no use for its befores.
-  if (!variant_of(r, op.name, backend)) return;
+  if (!has_variants_of_its_own(r, op, backend)) return;  // and no use for its befores
   for (const Before& before : befores) {
     if (variant_of(r, op.name, backend, &before.variant)) continue;
     fail("operator '{}' names before '{}', but has no {} variant of that name", op.name,
@@ -71,6 +70,13 @@ void register_op(OpEntry entry) {
 }
 void register_variant(Variant variant) {
   registry().variants.push_back(std::move(variant));
+}
+
+bool has_variants_of_its_own(const Registry& r, const OpEntry& op, Backend backend) {
+  const auto is_python = [](const std::string& file) { return file.ends_with(".py"); };
+  return std::ranges::any_of(r.variants, [&](const Variant& v) {
+    return v.op == op.name && v.backend == backend && is_python(v.file) == is_python(op.file);
+  });
 }
 
 void sort_and_check(Registry& r) {

@@ -17,6 +17,10 @@ struct Registry {
 /// variant of no operator, a part, yardstick or before that does not exist.
 void sort_and_check(Registry& registry);
 
+/// Whether there are variants beside those that a Python file adds to a compiled operator: not in a
+/// build without the backend.
+bool has_variants_of_its_own(const Registry& registry, const OpEntry& op, Backend backend);
+
 /// All that registered themselves in this program. Throws as sort_and_check() does.
 const Registry& own_registry();
 

@@ -61,6 +61,12 @@ TEST(RegistryTest, ABuildWithoutABackendHasNoUseForItsBefores) {
   r.ops[1].before = {.host = {}, .cuda = {{"chain"}}};
   std::erase_if(r.variants, [](const Variant& v) { return v.backend == Backend::cuda; });
   EXPECT_EQ(complaint(r), "accepted");
+  r.variants.push_back(variant("add", "of_an_engine", Backend::cuda));
+  r.variants.back().file = "engine.py";
+  EXPECT_EQ(complaint(r), "accepted");
+  r.ops[1].file = "engine.py";
+  EXPECT_EQ(complaint(r),
+            "operator 'add' names before 'chain', but has no cuda variant of that name");
 }
 
 TEST(RegistryTest, NamesAreGivenOnceAndExist) {

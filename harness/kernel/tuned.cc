@@ -155,6 +155,7 @@ Chooser tuned_chooser(Backend backend, const Shared& all) {
 }
 
 void add_tuned(Registry& registry, const OpEntry& op, Backend backend) {
+  if (!has_variants_of_its_own(registry, op, backend)) return;
   Candidates all{op.name, op.tuning, {}};
   for (const Variant& v : registry.variants) {
     if (v.op != op.name || v.backend != backend) continue;
