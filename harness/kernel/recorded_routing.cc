@@ -16,10 +16,13 @@ namespace moegate {
 namespace fs = std::filesystem;
 namespace {
 
-/// A suite's own recordings lie beside it and must be found from any folder.
+/// A suite's own recordings lie beside it and must be found from any folder. What is nowhere is
+/// named as it was given.
 fs::path found(const fs::path& path) {
   std::error_code ignored;
-  return path.is_relative() && !fs::exists(path, ignored) ? home() / path : path;
+  if (path.is_absolute() || fs::exists(path, ignored)) return path;
+  const fs::path beside_suites = home() / path;
+  return fs::exists(beside_suites, ignored) ? beside_suites : path;
 }
 
 std::vector<std::string> recordings_in(const fs::path& folder) {

@@ -99,6 +99,10 @@ TEST_F(RecordedRouting, RefusesFoldersThatAreNone) {
   EXPECT_PRED_FORMAT2(IsSubstring, "'/nonexistent/d/' does not exist", refusal_of([] {
                         recorded_ids("/nonexistent/d/", {1, 8, 1}, 0);
                       }));
+  EXPECT_PRED_FORMAT2(IsSubstring, "'no_such.npy' does not exist; check the path (a relative one",
+                      refusal_of([] {
+                        recorded_ids("no_such.npy", {1, 8, 1}, 0);
+                      }));
 }
 
 TEST_F(RecordedRouting, LoadsGiveEachExpertItsShare) {
