@@ -320,7 +320,8 @@ class Recording:
         twice = np.argwhere(ordered[:, 1:] == ordered[:, :-1])
         if len(twice):
             row, column = twice[0]
-            _fail(where, f"row {row}: id {ordered[row, column]} appears twice; record it again")
+            remedy = "record it again" if self._experts else "record it again; of counts, give --experts"
+            _fail(where, f"row {row}: id {ordered[row, column]} appears twice; {remedy}")
         if self._topk and ids.shape[1] != self._topk:
             _fail(where, f"has {ids.shape[1]} experts of a token, not --topk {self._topk}")
 

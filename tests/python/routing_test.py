@@ -114,7 +114,8 @@ class OfVllm(Scratch):
         ids = random_ids(9, 2, 3, 30)
         ids[4, 1] = [7, 2, 7]
         np.save("routed.npy", ids)
-        self.refuse("routed.npy layer 1: row 4: id 7 appears twice", "routed.npy")
+        again = "id 7 appears twice; record it again; of counts, give --experts"
+        self.refuse(f"routed.npy layer 1: row 4: {again}", "routed.npy")
         ids[4, 1] = [7, 2, 30]
         np.save("routed.npy", ids)
         self.refuse("row 4: id 30 is not in [0, 30)", "routed.npy", "--experts", "30")
