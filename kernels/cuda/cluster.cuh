@@ -12,6 +12,8 @@ namespace moegate::cuda {
 
 /// The two halves of the cluster's barrier; every thread of every block takes part. Relaxed: it
 /// orders no ordinary memory, only says that all blocks run and have prepared their inboxes.
+/// A launch without clusters makes a __syncthreads() of the wait. So what a thread does before it
+/// must not depend on what others do behind it.
 __device__ inline void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of tokens by experts whose K is cut over blocks of a cluster. TMA brings rows of x and of
-// packed w through a ring; tiles of a cluster that have the same rows get one copy of them.
+// What a tile of tokens by experts is made of, whose K may be cut over blocks of a cluster: where a
+// block is, which parts of K it has, how its rows come and where its logits go (ring_tile.cuh has
+// the rest). TMA brings rows of x and of packed w through a ring; tiles of a cluster that have the
+// same rows get one copy of them.
 //
 // A block takes two parts of K (parts.cuh) in each round and sends their sums to the blocks that
-// add them up, each its share of the tile's rows. So a round's parts come in order, and need the
-// memory of two tiles. One block with all of K keeps the sums in its registers instead.
+// add them up, each its share of the tile. So a round's parts come in order, and need the memory of
+// two tiles. One block with all of K keeps the sums in its registers instead.
 #pragma once
 
 #include "kernels/cuda/cluster.cuh"
@@ -17,10 +19,9 @@ namespace moegate::router_gemm {
 
 using namespace cuda;
 
-constexpr int kRoundParts = 2;     // of a block
-constexpr int kStageGroups = 2;    // of K
-constexpr int kRowBytes = 128;     // of a stage
-constexpr int kAdderThreads = 96;  // with 9 warps: 168 registers each
+constexpr int kRoundParts = 2;   // of a block
+constexpr int kStageGroups = 2;  // of K
+constexpr int kRowBytes = 128;   // of a stage
 
 /// What a launch of tiles knows besides the operator's arguments. A cluster is `token_tiles` by
 /// `expert_tiles` tiles, each of `blocks` blocks.
@@ -30,33 +31,6 @@ struct TileWork {
   int expert_clusters;
 };
 static_assert(std::has_unique_object_representations_v<TileWork>, "a row's identity");
-
-/// Threads are warpgroups that multiply, 64 tokens by kWarpExperts each; a warp that copies; and
-/// where K is cut, those that add.
-template <int kTokenGroups, int kExpertGroups, int kExpertsOf, bool kIsCut>
-struct CutTile {
-  static constexpr bool kCut = kIsCut;
-  static constexpr int kTokens = kTokenGroups * 64, kExperts = kExpertsOf;
-  static constexpr int kWarpExperts = kExperts / kExpertGroups;
-  static constexpr int kWarps = kTokenGroups * kExpertGroups * 4;
-  /// Of a warp in the tile.
-  __device__ static int first_token(int warp) { return warp % (kTokenGroups * 4) * 16; }
-  __device__ static int first_expert(int warp) { return warp / (kTokenGroups * 4) * kWarpExperts; }
-
-  static constexpr int kThreads = (kWarps + 1) * 32 + (kCut ? kAdderThreads : 0);
-  static constexpr int kFours = kTokens * kExperts / 4;  // sums
-  static constexpr int kStageBytes = (kTokens + kExperts) * kRowBytes;
-  static constexpr int kInboxBytes = kCut ? kRoundParts * kFours * 16 : 0;
-  static constexpr int kMostStages = (226 * 1024 - kInboxBytes) / kStageBytes;
-  static constexpr int kStages = kMostStages < 8 ? kMostStages : 8;
-
-  struct Shared {
-    uint8_t stages[kStages][kStageBytes];  // rows of x, then of w
-    float4
-        inbox[kCut ? kInboxBytes / 16 : 1];  // [parts of a round, rows of the share, experts / 4]
-    uint64_t full[kStages], empty[kStages], inbox_full, inbox_empty;
-  };
-};
 
 /// Where a block is: its tile, and which of the tile's blocks it is.
 struct Place {
@@ -198,6 +172,7 @@ __device__ inline int token_of_lane() {
 struct StageOfTokens {
   uint32_t a[kStageGroups][2][4];
 
+  StageOfTokens() = default;
   /// `rows`: the warp's first.
   __device__ explicit StageOfTokens(uint32_t rows) {
     const int t = static_cast<int>(threadIdx.x) % 4, row = token_of_lane();
@@ -234,185 +209,6 @@ struct TokenSums {
 #pragma unroll
     for (int i = 0; i < kExperts / 2; ++i) of[i] += other.of[i];
   }
-  /// Adds the products of groups [kFirst, kLast) of a stage; `rows`: experts there.
-  template <int kFirst, int kLast>
-  __device__ void add_groups(const StageOfTokens& tokens, uint32_t rows) {
-    const uint32_t b = operand(rows);
-    begin_products();
-#pragma unroll
-    for (int i = kFirst; i < kLast; ++i) {
-      multiply_rs<kExperts>(of, tokens.a[i][0], b + 4 * i);
-      multiply_rs<kExperts>(of, tokens.a[i][1], b + 4 * i + 2);
-    }
-    commit_products();
-    wait_products();
-  }
 };
-
-/// Sends a part's sums, part `part` of a round, to the blocks that add them up.
-template <class T>
-__device__ void send_part(const TokenSums<T::kWarpExperts>& sums, const TileWork& work,
-                          const Place& place, typename T::Shared& shared, int part) {
-  const int warp = static_cast<int>(threadIdx.x) / 32, t = static_cast<int>(threadIdx.x) % 4;
-  const int share_rows = T::kTokens / work.blocks;
-#pragma unroll
-  for (int high = 0; high < 2; ++high) {
-    const int row = T::first_token(warp) + token_of_lane() + high * 8;
-    const int to = place.rank_of(work, place.token, place.expert) - place.block + row % work.blocks;
-    const int slot =
-        (part * share_rows + row / work.blocks) * (T::kExperts / 4) + T::first_expert(warp) / 4 + t;
-    const uint32_t there = shared_address_of(shared_address(shared.inbox + slot), to);
-    const uint32_t counter = shared_address_of(shared_address(&shared.inbox_full), to);
-#pragma unroll
-    for (int i = 0; i < T::kWarpExperts / 16; ++i)
-      send(there + i * 64, counter, sums.four(i, high));
-  }
-}
-
-/// Warps that multiply.
-template <class T>
-__device__ void multiply_tile(const TileWork& work, const Place& place,
-                              typename T::Shared& shared) {
-  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  const int groups = groups_of(work.args.shape), first_expert = T::first_expert(warp);
-  TokenSums<T::kWarpExperts> part_sums, sums;  // the latter where K is not cut
-  // Who brings rows to this block: it and its neighbours of the same tokens, of the same experts.
-  const int other = lane - work.expert_tiles;
-  const int giver = other < 0 ? place.rank_of(work, place.token, lane)
-                              : place.rank_of(work, other + (other >= place.token), place.expert);
-  const bool gives = lane < work.expert_tiles + work.token_tiles - 1;
-  Ring ring{T::kStages};
-  for (int i = 0; i < rounds_of<T>(work); ++i) {
-    const auto round = Round::of(work, place.block, i, T());
-    int part = round.first_part, part_end = first_group(groups, part + 1);
-    const auto finish_part = [&] {
-      if constexpr (T::kCut) {
-        if (part == round.first_part && i > 0) wait_barrier(&shared.inbox_empty, (i - 1) & 1);
-        send_part<T>(part_sums, work, place, shared, part - i * work.blocks * kRoundParts);
-      } else {
-        sums.add(part_sums);
-      }
-      part_sums.clear();
-      part_end = first_group(groups, ++part + 1);
-    };
-    for (int group = round.group; group < round.end; group += kStageGroups, ring.advance()) {
-      wait_barrier(&shared.full[ring.stage], ring.phase);
-      const uint32_t stage = shared_address(shared.stages[ring.stage]);
-      const StageOfTokens tokens(stage + T::first_token(warp) * kRowBytes);
-      const uint32_t rows = uniform(stage + (T::kTokens + first_expert) * kRowBytes);
-      while (group == part_end) finish_part();
-      if (group + 1 < part_end) {
-        part_sums.template add_groups<0, 2>(tokens, rows);
-      } else {
-        part_sums.template add_groups<0, 1>(tokens, rows);
-        if (group + 1 < round.end) {
-          while (group + 1 == part_end) finish_part();
-          part_sums.template add_groups<1, 2>(tokens, rows);
-        }
-      }
-      __syncwarp();
-      if (gives) arrive_at(shared_address_of(shared_address(&shared.empty[ring.stage]), giver));
-    }
-    while (part < round.last_part) finish_part();
-  }
-  if constexpr (!T::kCut) {
-#pragma unroll
-    for (int high = 0; high < 2; ++high) {
-      const int token = place.first_token + T::first_token(warp) + token_of_lane() + high * 8;
-#pragma unroll
-      for (int i = 0; i < T::kWarpExperts / 16; ++i) {
-        store_four(work.args, token, place.first_expert + first_expert + i * 16 + lane % 4 * 4,
-                   sums.four(i, high));
-      }
-    }
-  }
-}
-
-/// Adds up the parts of this block's share of the tile, rows `blocks` apart.
-template <class T>
-__device__ void add_parts(const TileWork& work, const Place& place, typename T::Shared& shared,
-                          int thread) {
-  constexpr int kMost = (T::kFours / 2 + kAdderThreads - 1) / kAdderThreads;  // with two blocks
-  const int share = T::kFours / work.blocks, rounds = rounds_of<T>(work);
-  constexpr int kMany = kRoundParts * 2;  // of the parts, whose number it divides
-  const int parts = kRoundParts * work.blocks;
-  float4 sums[kMost] = {};
-  for (int round = 0; round < rounds; ++round) {
-    wait_barrier(&shared.inbox_full, round & 1);
-    const bool is_last = round + 1 == rounds;
-    if (thread == 0 && !is_last) arrive_expecting(&shared.inbox_full, T::kInboxBytes);
-#pragma unroll
-    for (int i = 0; i < kMost; ++i) {
-      const int at = i * kAdderThreads + thread;
-      if (at >= share) break;
-#pragma unroll 1
-      for (int first = 0; first < parts; first += kMany) {
-        float4 more[kMany];
-#pragma unroll
-        for (int n = 0; n < kMany; ++n) more[n] = shared.inbox[(first + n) * share + at];
-#pragma unroll
-        for (int n = 0; n < kMany; ++n) {
-          sums[i].x += more[n].x, sums[i].y += more[n].y;
-          sums[i].z += more[n].z, sums[i].w += more[n].w;
-        }
-      }
-    }
-    if (is_last) break;
-    __syncwarp();
-    const int first = place.rank_of(work, place.token, place.expert) - place.block;
-    if (thread % 32 < work.blocks) {
-      arrive_at(shared_address_of(shared_address(&shared.inbox_empty), first + thread % 32));
-    }
-  }
-  // From registers whose numbers are constants to a loop, through where this thread read part 0.
-#pragma unroll
-  for (int i = 0; i < kMost; ++i) {
-    const int at = i * kAdderThreads + thread;
-    if (at < share) shared.inbox[at] = sums[i];
-  }
-#pragma unroll 1
-  for (int at = thread; at < share; at += kAdderThreads) {
-    const int row = at / (T::kExperts / 4) * work.blocks + place.block;
-    const int expert = at % (T::kExperts / 4) * 4;
-    store_four(work.args, place.first_token + row, place.first_expert + expert, shared.inbox[at]);
-  }
-}
-
-/// Grid: clusters, those of the same tokens next to each other.
-template <class T>
-__global__ void __launch_bounds__(T::kThreads, 1)
-    tiles_kernel(const __grid_constant__ CUtensorMap x, const __grid_constant__ CUtensorMap w,
-                 const __grid_constant__ TileWork work) {
-  extern __shared__ uint8_t raw[];
-  auto& shared = aligned_shared<typename T::Shared>(raw);
-  const Place place = Place::of(work, T());
-  const int thread = static_cast<int>(threadIdx.x), warp = thread / 32;
-  const int sharers = work.expert_tiles + work.token_tiles - 1;
-  if (thread == 0) {
-    for (int i = 0; i < T::kStages; ++i) {
-      init_barrier(&shared.full[i], 1);
-      init_barrier(&shared.empty[i], T::kWarps * sharers);
-    }
-    init_barrier(&shared.inbox_empty, kAdderThreads / 32 * work.blocks);
-    prepare_inbox(&shared.inbox_full, T::kInboxBytes);
-  }
-  if (thread == 32) prefetch_map(&x);
-  if (thread == 64) prefetch_map(&w);
-  __syncthreads();
-  cluster_arrive();
-  if (warp == T::kWarps) {
-    if (sharers > 1) cluster_wait();
-    if (elected()) fill_ring<T>(x, w, work, place, shared);
-    __syncwarp();
-    if (sharers == 1) cluster_wait();
-  } else {
-    cluster_wait();
-    if (warp < T::kWarps) {
-      multiply_tile<T>(work, place, shared);
-    } else if constexpr (T::kCut) {
-      add_parts<T>(work, place, shared, thread - (T::kWarps + 1) * 32);
-    }
-  }
-}
 
 }  // namespace moegate::router_gemm
