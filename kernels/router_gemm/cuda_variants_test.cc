@@ -81,6 +81,34 @@ TEST_F(CudaRouterGemm, TheOneOrderHasOneHash) {
   }
 }
 
+// Tiles with a rest and without, of odd and even numbers, K whole and cut; last all of K in blocks
+// that are alone, in pairs and in clusters of both axes.
+TEST_F(CudaRouterGemm, TilesOfEveryPlanHaveThatHash) {
+  if (device_->facts().capability != 90) GTEST_SKIP() << "no clusters, or no wgmma";
+  const auto expect_hash = [&](const std::string& tokens, const std::string& experts,
+                               const std::string& hidden) {
+    const Case c = router_gemm_case({{"tokens", tokens},
+                                     {"experts", experts},
+                                     {"topk", "1"},
+                                     {"hidden", hidden},
+                                     {"out", "bf16"}});
+    RouterGemm problem(*device_, c);
+    EXPECT_EQ(hash_of(problem, c, "tiles"), hash_of(problem, c, "mma_cluster")) << c.key();
+  };
+  for (const char* experts : {"2", "17", "32", "100", "128", "256", "520"}) {
+    for (const char* tokens : {"1", "63", "64", "65", "129", "1000", "2049"}) {
+      expect_hash(tokens, experts, "1056");
+    }
+  }
+  for (const char* tokens : {"512", "2048"}) expect_hash(tokens, "256", "7168");
+  const int odd = (device_->facts().processors - 1) | 1;
+  for (const int tiles : {odd, odd - 1, 128}) {
+    for (const char* experts : {"17", "128", "256"}) {
+      expect_hash(std::to_string(64 * tiles), experts, "232");
+    }
+  }
+}
+
 TEST(RouterGemmEligibility, NamesWhatDoesNotFit) {
 #ifndef MOEGATE_HAS_CUDA
   GTEST_SKIP() << "built without CUDA";
