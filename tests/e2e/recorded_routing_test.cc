@@ -59,7 +59,8 @@ TEST_F(RecordedRoutingTest, ARankOfExpertParallelismHasItsExpertsRows) {
   const Outcome verified =
       moegate("verify --suite s.suite --device host --controls --invariance 40");
   EXPECT_EQ(verified.exit, 0) << verified.out << verified.err;
-  EXPECT_EQ(run().exit, 0);
+  const Outcome measured = run();
+  EXPECT_EQ(measured.exit, 0) << measured.out << measured.err;
   // 40 rows over four ranks; the busiest of two has half of them at least.
   const auto rows = [&](const std::string& rank) {
     return number("results.sqlite",
