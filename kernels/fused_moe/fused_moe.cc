@@ -220,8 +220,12 @@ Tolerance FusedMoe::own_ceilings() const {
   tolerance.by_chance = kGroupAnew / std::sqrt(static_cast<double>(rows) * shape.inter);
   // Of a short row one such group, or one of unusual values, is a larger share; of few tokens, too.
   tolerance.row = std::max(tolerance.row, 2 * tolerance.by_chance);
-  const double tokens = std::sqrt(static_cast<double>(tokens_.size()));
-  tolerance.rel_l2 = std::max(tolerance.rel_l2, tolerance.by_chance / tokens);
+  const auto has_rows = std::ranges::count_if(tokens_, [&](int64_t token) {
+    const auto first = experts_.begin() + token * shape.topk;
+    return std::any_of(first, first + shape.topk, [](int32_t expert) { return expert >= 0; });
+  });
+  const double tokens = std::sqrt(std::max(1.0, static_cast<double>(has_rows)));
+  tolerance.rel_l2 = std::max(tolerance.rel_l2, 2 * tolerance.by_chance / tokens);
   return ceilings(tolerance);
 }
 

@@ -164,14 +164,23 @@ TEST(FusedMoe, AFaultThatChangesNothingLeavesTheOutput) {
 }
 
 // Activations in which, with sums of AVX-512, the largest of a group is on the other side of a tie:
-// an element of the first is then off by 0.15, a row of the second by 0.04.
+// an element of the first is then off by 0.15, a row of the second by 0.04, and the six rows that
+// the rank of the third has by 0.013 together.
 TEST(FusedMoe, AGroupQuantisedAnewIsNoFaultOfAShortRow) {
   const auto device = open_host_device();
-  const Params small = {{"tokens", "70"}, {"topk", "2"}, {"hidden", "128"}};
-  const std::vector<std::pair<std::string, uint64_t>> changes = {{"0/1", 3930252046586699697},
-                                                                 {"1/2", 2890685252931158899}};
-  for (const auto& [rank, change] : changes) {
-    const Case c = check::case_of(FusedMoe::kOp, {{"rank", rank}}, fused_moe_case(small).params);
+  const Params small = {{"tokens", "70"}, {"topk", "2"}, {"hidden", "128"}},
+               few = {{"tokens", "20"}, {"experts", "8"}, {"topk", "2"}, {"inter", "128"}};
+  struct Drawn {
+    const char* rank;
+    const Params* params;
+    uint64_t change;
+  };
+  for (const auto& [rank, params, change] :
+       {Drawn{"0/1", &small, 3930252046586699697u}, Drawn{"1/2", &small, 2890685252931158899u},
+        Drawn{"1/4", &few, 15580342068422462375u}}) {
+    Params all = fused_moe_case(*params).params;
+    all["hidden"] = "128";
+    const Case c = check::case_of(FusedMoe::kOp, {{"rank", rank}}, all);
     FusedMoe problem(*device, c);
     problem.replace_activations(change);
     ASSERT_TRUE(problem.find_truth());
