@@ -6,7 +6,7 @@
 #include "kernels/moe_align/host_align.h"
 #include "kernels/moe_sum/host_sum.h"
 #include "kernels/w4_layer/w4_layer.h"
-#include "kernels/w4_moe/host/rows.h"
+#include "kernels/w4_moe/host/product.h"
 
 namespace moegate::w4_layer {
 namespace {
@@ -23,8 +23,8 @@ KernelSpec<W4Layer> chain(const char* name, const char* help) {
                 const Steps steps = problem.steps();
                 auto* x = reinterpret_cast<float*>(steps.end);
                 moe_align::run_counting_sort(steps.align, steps.next);
-                kMultiply(steps.gate_up, x);
-                kMultiply(steps.down, x);
+                kMultiply({steps.gate_up, x});
+                kMultiply({steps.down, x});
                 moe_sum::run_per_token(steps.sum);
               },
           .workspace =
@@ -32,7 +32,8 @@ KernelSpec<W4Layer> chain(const char* name, const char* help) {
                 const auto shape = W4LayerShape::of(c);
                 return W4Layer::workspace_bytes(shape) +
                        std::max(workspace_bytes(shape.gate_up), workspace_bytes(shape.down));
-              }};
+              },
+          .path = w4_moe::host::isa_path};
 }
 
 const Kernel<W4Layer> gather(chain<w4_moe::host::launch_gather>(
