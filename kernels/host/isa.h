@@ -50,6 +50,9 @@ inline bool has_avx512() {
   return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
          __builtin_cpu_supports("avx512vl") != 0;
 }
+inline bool has_avx512_bf16() {
+  return has_avx512() && __builtin_cpu_supports("avx512bf16") != 0;
+}
 #else
 inline bool has_avx2() {
   return false;
@@ -57,11 +60,14 @@ inline bool has_avx2() {
 inline bool has_avx512() {
   return false;
 }
+inline bool has_avx512_bf16() {
+  return false;
+}
 #endif
 
-/// An operator's inner loops on those instruction sets that this processor has. Isa is the
-/// operator's own type; its `present` is one of the functions above, or null: always.
-template <class Isa>
+/// An operator's inner loops on those instruction sets that this processor has, up to kMost. Isa is
+/// the operator's own type; its `present` is one of the functions above, or null: always.
+template <class Isa, size_t kMost = 3>
 class Isas {
  public:
   Isas(const Isa& portable, const Isa& avx2, const Isa& avx512) {
@@ -69,10 +75,15 @@ class Isas {
       if (!isa->present || isa->present()) isas_[count_++] = isa;
     }
   }
+  explicit Isas(const Isa* const (&best_first)[kMost]) {
+    for (const Isa* isa : best_first) {
+      if (!isa->present || isa->present()) isas_[count_++] = isa;
+    }
+  }
   std::span<const Isa* const> best_first() const { return {isas_.data(), count_}; }
 
  private:
-  std::array<const Isa*, 3> isas_;
+  std::array<const Isa*, kMost> isas_;
   size_t count_ = 0;
 };
 

@@ -19,6 +19,10 @@ struct PortableVector {
   static Float all(float x) { return Float{} + x; }
   static Float fma(Float a, Float b, Float c) { return a * b + c; }
   static float sum(Float v) { return (v[0] + v[2]) + (v[1] + v[3]); }
+  /// The sums of four vectors; each takes the same steps.
+  static void sums(Float a, Float b, Float c, Float d, float* to) {
+    to[0] = sum(a), to[1] = sum(b), to[2] = sum(c), to[3] = sum(d);
+  }
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Each instruction set that this processor has: against the truth, and its panels one by one.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "harness/device/open.h"
@@ -55,7 +56,6 @@ struct Operand {
   std::vector<uint16_t> int4_scales;
   std::vector<uint8_t> scales;
   std::vector<float> x;
-  int rows = 0;
 
   Operand(W4Weights weights, int k, int group, int columns, uint16_t scale) {
     shape.weights = weights;
@@ -68,8 +68,9 @@ struct Operand {
   }
 
   void add_row(const Isa& isa, const std::vector<uint16_t>& row) {
-    x.resize(x.size() + row.size());
-    isa.widen(row.data(), shape.k, x.data() + static_cast<size_t>(rows++ * shape.k));
+    const auto pitch = static_cast<size_t>(host::pitch(shape));
+    x.resize(x.size() + pitch);
+    isa.widen(row.data(), shape.k, x.data() + x.size() - pitch);
   }
 
   /// [last - first, columns]
@@ -80,7 +81,7 @@ struct Operand {
     panel.scales = scales.data();
     if (shape.weights == W4Weights::int4) panel.scales = int4_scales.data();
     panel.rows = last - first;
-    for (int i = 0; i < panel.rows; ++i) panel.x[i] = x.data() + (first + i) * shape.k;
+    for (int i = 0; i < panel.rows; ++i) panel.x[i] = x.data() + (first + i) * host::pitch(shape);
     std::vector<float> to(static_cast<size_t>(panel.rows * panel.columns));
     isa.multiply(shape, panel, to.data());
     return to;
@@ -128,10 +129,21 @@ TEST(W4Isa, EveryScaleOfAByteIsItsPowerOfTwo) {
         EXPECT_EQ(sums[code], std::ldexp(kE2m1[code], byte - 127)) << isa->name << " " << byte;
       }
     }
-    for (const float sum : decoded(*isa, W4Weights::mxfp4, 5, 255)) {
-      EXPECT_TRUE(std::isnan(sum)) << isa->name;
-    }
+    Operand o(W4Weights::mxfp4, 64, 32, 16, 255);  // no zeros, of which an infinity makes NaN, too
+    std::ranges::fill(o.codes, uint8_t{0x22});
+    o.add_row(*isa, std::vector<uint16_t>(64, kOne));
+    for (const float sum : o.sums(*isa, 0, 1)) EXPECT_TRUE(std::isnan(sum)) << isa->name;
   }
+}
+
+TEST(W4Exp, IsRightToTwoUnitsInTheLastPlace) {
+  for (float x = -87; x < 88.37F; x += 0.0137F) {
+    EXPECT_NEAR(exp_of(x) / std::exp(double{x}), 1, 2.4e-7) << x;
+  }
+  EXPECT_EQ(exp_of(0), 1);
+  EXPECT_EQ(exp_of(1e30F), INFINITY);
+  EXPECT_LT(exp_of(-INFINITY), 2e-38F);
+  EXPECT_TRUE(std::isnan(exp_of(NAN)));
 }
 
 // Neither the number of rows of a panel nor what is in the others shows in a row's bits.

@@ -20,26 +20,10 @@ Panel panel_at(const W4Args& args, int32_t expert, int column) {
   return panel;
 }
 
-/// Bias, SwiGLU or routing weight, and rounding of dot products [panel.rows, panel.columns].
-void finish(const W4Args& args, const Panel& panel, const float* sums) {
-  const W4Shape& shape = args.shape;
-  for (int i = 0; i < panel.rows; ++i, sums += panel.columns) {
-    const int32_t r = panel.ids[i];
-    uint16_t* out = args.out + int64_t{r} * shape.outputs() + panel.first_output;
-    const auto h = [&](int c) {
-      return panel.bias ? sums[c] + bf16_to_float(panel.bias[c]) : sums[c];
-    };
-    for (int c = 0; c < panel.columns; c += shape.down ? 1 : 2) {
-      const float y = shape.down ? args.routing_weights[r] * h(c) : swiglu(shape, h(c), h(c + 1));
-      *out++ = float_to_bf16(y);
-    }
-  }
-}
-
 }  // namespace
 
 std::span<const Isa* const> isas() {
-  static const moegate::host::Isas<Isa> present(kPortable, kAvx2, kAvx512);
+  static const moegate::host::Isas<Isa, 4> present({&kAvx512Bf16, &kAvx512, &kAvx2, &kPortable});
   return present.best_first();
 }
 
@@ -47,8 +31,8 @@ void widen(const Operands& operands) {
   const W4Shape& shape = operands.args.shape;
 #pragma omp for schedule(static)
   for (int row = 0; row < shape.source_rows(); ++row) {
-    const int64_t first = int64_t{row} * shape.k;
-    operands.isa.widen(operands.args.x + first, shape.k, operands.x + first);
+    operands.isa.widen(operands.args.x + int64_t{row} * shape.k, shape.k,
+                       operands.x + int64_t{row} * pitch(shape));
   }
 }
 
@@ -59,14 +43,14 @@ void multiply_blocks(const Operands& operands, int first, int end, int column) {
   const auto work = [&] {
     float sums[kPanelRows * kPanelColumns];
     operands.isa.multiply(shape, panel, sums);
-    finish(args, panel, sums);
+    operands.isa.finish(args, panel, sums);
     panel.rows = 0;
   };
   for (int i = first * shape.block; i < end * shape.block; ++i) {
     const int32_t r = args.sorted_token_ids[i];
     if (r == shape.rows()) continue;  // padding
     panel.ids[panel.rows] = r;
-    panel.x[panel.rows] = operands.x + int64_t{shape.source(r)} * shape.k;
+    panel.x[panel.rows] = operands.x + int64_t{shape.source(r)} * pitch(shape);
     if (++panel.rows == kPanelRows) work();
   }
   if (panel.rows > 0) work();

@@ -17,7 +17,7 @@ constexpr int kPanelRows = 32;  // at most
 
 /// Rows of one expert times neighbouring columns of it.
 struct Panel {
-  const float* x[kPanelRows];  // widened
+  const float* x[kPanelRows];  // rows as Isa::widen wrote them
   int32_t ids[kPanelRows];     // r: rows of the output
   int rows, columns;
   const uint8_t* codes;  // [columns, K/2]
@@ -30,11 +30,12 @@ struct Panel {
 struct Isa {
   const char* name;
   bool (*present)();  // null: always
-  /// A row of x as floats: the even k, then the odd k, so that low and high nibbles meet their
-  /// factors in order.
+  /// A row of x, pitch() floats, in the form that `multiply` understands.
   void (*widen)(const uint16_t* from, int k, float* to);
   /// Dot products [panel.rows, panel.columns], scales applied.
   void (*multiply)(const W4Shape& shape, const Panel& panel, float* sums);
+  /// Writes a panel's part of the output.
+  void (*finish)(const W4Args& args, const Panel& panel, const float* sums);
 };
 
 /// Those that this processor has, best first.
@@ -43,14 +44,20 @@ inline const Isa& best_isa() {
   return *isas().front();
 }
 
-/// A launch's input and its activations as floats [source_rows, 2, K/2].
+/// Floats of a widened row: K, rounded up so that K of bf16 fill whole steps of 128.
+inline int pitch(const W4Shape& shape) {
+  return (shape.k + 63) / 64 * 64;
+}
+
+/// A launch's input and its activations [source_rows, pitch].
 struct Operands {
   const W4Args& args;
   float* x;
   const Isa& isa = best_isa();
 };
 inline size_t workspace_bytes(const W4Shape& shape) {
-  return sizeof(float) * static_cast<size_t>(shape.source_rows()) * static_cast<size_t>(shape.k);
+  return sizeof(float) * static_cast<size_t>(shape.source_rows()) *
+         static_cast<size_t>(pitch(shape));
 }
 
 /// Widens all of x; called by every thread of a parallel region, ends with a barrier.
@@ -64,7 +71,7 @@ void multiply_blocks(const Operands& operands, int first, int end, int column);
 void launch_gather(const Operands& operands);
 void launch_expert_once(const Operands& operands);
 
-extern const Isa kPortable, kAvx2, kAvx512;
+extern const Isa kPortable, kAvx2, kAvx512, kAvx512Bf16;
 
 /// As KernelSpec::path.
 inline std::string isa_path(const Case&, const DeviceFacts&) {

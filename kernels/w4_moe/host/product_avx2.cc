@@ -58,7 +58,8 @@ struct Avx2 : moegate::host::Avx2Vector {
 
 }  // namespace
 
-const Isa kAvx2 = {"avx2", moegate::host::has_avx2, widen_row<Avx2>, multiply<Avx2>};
+const Isa kAvx2 = {"avx2", moegate::host::has_avx2, widen_row<Avx2>, multiply<OnFloats<Avx2>>,
+                   finish<Avx2>};
 
 }  // namespace moegate::w4_moe::host
 MOEGATE_TARGET_END

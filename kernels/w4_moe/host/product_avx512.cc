@@ -53,7 +53,8 @@ struct Avx512 : moegate::host::Avx512Vector {
 
 }  // namespace
 
-const Isa kAvx512 = {"avx512", moegate::host::has_avx512, widen_row<Avx512>, multiply<Avx512>};
+const Isa kAvx512 = {"avx512", moegate::host::has_avx512, widen_row<Avx512>,
+                     multiply<OnFloats<Avx512>>, finish<Avx512>};
 
 }  // namespace moegate::w4_moe::host
 MOEGATE_TARGET_END

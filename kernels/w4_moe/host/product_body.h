@@ -8,7 +8,7 @@
 // same steps in whatever tile it is.
 #pragma once
 
-#include "kernels/w4_moe/host/product.h"
+#include "kernels/w4_moe/host/panel_body.h"
 
 namespace moegate::w4_moe::host {
 
@@ -57,90 +57,56 @@ struct Scales<W4Weights::int4> {
 
 }  // namespace
 
-/// Dot products of C columns and M rows: every byte of codes is decoded once for M rows, every
-/// activation loaded once for C columns.
-template <class V, W4Weights kWeights, int C, int M>
-void multiply_tile(const W4Shape& shape, const Panel& panel, int row, int column, float* sums) {
-  using Float = typename V::Float;
-  using Scale = Scales<kWeights>;
-  const int bytes = shape.k / 2, groups = shape.groups();
-  const int units = kWeights == W4Weights::mxfp4 ? 1 : shape.group / 2 / kUnit;
-  const uint8_t* codes = panel.codes + int64_t{column} * bytes;
-  const auto* scales =
-      static_cast<const typename Scale::Stored*>(panel.scales) + int64_t{column} * groups;
-  const float* const* rows = panel.x + row;
-  Float sum[C][M] = {};
-  int i = 0;
-  for (int group = 0; group < groups; ++group) {
-    typename V::template Decoder<kWeights> decoder[C];
+/// Tiles on vectors of floats.
+template <class V>
+struct OnFloats {
+  static constexpr int kColumnsOfFewRows = V::kColumnsOfFewRows, kColumns = V::kColumns;
+
+  /// Dot products of C columns and M rows: every byte of codes is decoded once for M rows, every
+  /// activation loaded once for C columns.
+  template <W4Weights kWeights, int C, int M>
+  static void tile(const W4Shape& shape, const Panel& panel, int row, int column, float* sums) {
+    using Float = typename V::Float;
+    using Scale = Scales<kWeights>;
+    const int bytes = shape.k / 2, groups = shape.groups();
+    const int units = kWeights == W4Weights::mxfp4 ? 1 : shape.group / 2 / kUnit;
+    const uint8_t* codes = panel.codes + int64_t{column} * bytes;
+    const auto* scales =
+        static_cast<const typename Scale::Stored*>(panel.scales) + int64_t{column} * groups;
+    const float* const* rows = panel.x + row;
+    Float sum[C][M] = {};
+    int i = 0;
+    for (int group = 0; group < groups; ++group) {
+      typename V::template Decoder<kWeights> decoder[C];
 #pragma GCC unroll 8
-    for (int c = 0; c < C; ++c) decoder[c].scale_by(Scale::value(scales[c * groups + group]));
-    for (int unit = 0; unit < units; ++unit) {
-      if (i % 64 == 0) {
+      for (int c = 0; c < C; ++c) decoder[c].scale_by(Scale::value(scales[c * groups + group]));
+      for (int unit = 0; unit < units; ++unit) {
+        if (i % 64 == 0) {
 #pragma GCC unroll 8
-        for (int c = 0; c < C; ++c) __builtin_prefetch(codes + int64_t{C + c} * bytes + i);
-      }
-#pragma GCC unroll 4
-      for (int end = i + kUnit; i < end; i += V::kWidth) {
-        Float even[M], odd[M];
-#pragma GCC unroll 8
-        for (int m = 0; m < M; ++m) {
-          even[m] = V::load(rows[m] + i);
-          odd[m] = V::load(rows[m] + bytes + i);
+          for (int c = 0; c < C; ++c) __builtin_prefetch(codes + int64_t{C + c} * bytes + i);
         }
-#pragma GCC unroll 8
-        for (int c = 0; c < C; ++c) {
-          const auto weight = decoder[c].decode(codes + int64_t{c} * bytes + i);
+#pragma GCC unroll 4
+        for (int end = i + kUnit; i < end; i += V::kWidth) {
+          Float even[M], odd[M];
 #pragma GCC unroll 8
           for (int m = 0; m < M; ++m) {
-            sum[c][m] = V::fma(weight.even, even[m], sum[c][m]);
-            sum[c][m] = V::fma(weight.odd, odd[m], sum[c][m]);
+            even[m] = V::load(rows[m] + i);
+            odd[m] = V::load(rows[m] + bytes + i);
+          }
+#pragma GCC unroll 8
+          for (int c = 0; c < C; ++c) {
+            const auto weight = decoder[c].decode(codes + int64_t{c} * bytes + i);
+#pragma GCC unroll 8
+            for (int m = 0; m < M; ++m) {
+              sum[c][m] = V::fma(weight.even, even[m], sum[c][m]);
+              sum[c][m] = V::fma(weight.odd, odd[m], sum[c][m]);
+            }
           }
         }
       }
     }
+    write_sums<V>(sum, panel.columns, sums);
   }
-#pragma GCC unroll 8
-  for (int m = 0; m < M; ++m) {
-#pragma GCC unroll 8
-    for (int c = 0; c < C; ++c) sums[m * panel.columns + c] = V::sum(sum[c][m]);
-  }
-}
-
-/// C columns, all rows.
-template <class V, W4Weights kWeights, int C>
-void multiply_columns(const W4Shape& shape, const Panel& panel, int column, float* sums) {
-  int row = 0;
-  const auto tile = [&]<int M>() {
-    multiply_tile<V, kWeights, C, M>(shape, panel, row, column, sums + row * panel.columns);
-    row += M;
-  };
-  while (row + 4 <= panel.rows) tile.template operator()<4>();
-  if (panel.rows - row == 3) return tile.template operator()<3>();
-  if (panel.rows - row == 2) return tile.template operator()<2>();
-  if (panel.rows - row == 1) tile.template operator()<1>();
-}
-
-template <class V, W4Weights kWeights>
-void multiply_panel(const W4Shape& shape, const Panel& panel, float* sums) {
-  int c = 0;
-  const auto columns = [&]<int C>() {
-    for (; c + C <= panel.columns; c += C) {
-      multiply_columns<V, kWeights, C>(shape, panel, c, sums + c);
-    }
-  };
-  if (panel.rows <= 2) columns.template operator()<V::kColumnsOfFewRows>();
-  columns.template operator()<V::kColumns>();
-  columns.template operator()<1>();
-}
-
-template <class V>
-void multiply(const W4Shape& shape, const Panel& panel, float* sums) {
-  if (shape.weights == W4Weights::int4) {
-    multiply_panel<V, W4Weights::int4>(shape, panel, sums);
-  } else {
-    multiply_panel<V, W4Weights::mxfp4>(shape, panel, sums);
-  }
-}
+};
 
 }  // namespace moegate::w4_moe::host

@@ -45,6 +45,7 @@ struct Portable : moegate::host::PortableVector {
 
 }  // namespace
 
-const Isa kPortable = {"portable", nullptr, widen_row<Portable>, multiply<Portable>};
+const Isa kPortable = {"portable", nullptr, widen_row<Portable>, multiply<OnFloats<Portable>>,
+                       finish<Portable>};
 
 }  // namespace moegate::w4_moe::host
