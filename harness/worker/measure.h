@@ -173,7 +173,7 @@ class Bench {
   /// What the variant did beside its launches that it may not do; empty when nothing.
   std::string misdeed(const Variant& variant, const ProcessState& before, size_t memory_limit,
                       bool may_start_threads = false);
-  size_t tensor_bytes() const;
+  size_t tensor_bytes() const;  // of all problems, with workspaces
 
   Device& device_;
   const Registry& registry_;

@@ -36,8 +36,11 @@ void Bench::remember_inputs() {
 
 size_t Bench::tensor_bytes() const {
   size_t bytes = 0;
-  for (const auto& set : sets_) {
-    for (const Tensor* tensor : set->tensors()) bytes += tensor->bytes() + 2 * Tensor::kGuardBytes;
+  for (const auto* sets : {&sets_, &yardstick_sets_}) {
+    for (const auto& set : *sets) {
+      for (const Tensor* tensor : set->tensors())
+        bytes += tensor->bytes() + 2 * Tensor::kGuardBytes;
+    }
   }
   return bytes;
 }

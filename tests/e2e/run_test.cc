@@ -32,6 +32,15 @@ class RunTest : public ProgramTest {
   }
 };
 
+TEST_F(RunTest, TheYardsticksWorkspaceIsNoMemoryThatAVariantKeeps) {
+  write("s.suite",
+        "op = w4_down\ntokens = 512\nexperts = 2\ntopk = 2\nhidden = 64\ninter = 1024\n[s]\n");
+  const Outcome outcome = moegate(
+      "run --suite s.suite --device host --rounds 1 --min-samples 10 --max-samples 20 --budget "
+      "50ms --variant expert_once");
+  EXPECT_EQ(outcome.exit, 0) << outcome.out << outcome.err;
+}
+
 TEST_F(RunTest, StoresEveryCaseVariantAndRound) {
   const Outcome outcome = moegate(run("--label first --tag pr=42"));
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
