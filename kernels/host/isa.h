@@ -70,11 +70,8 @@ inline bool has_avx512_bf16() {
 template <class Isa, size_t kMost = 3>
 class Isas {
  public:
-  Isas(const Isa& portable, const Isa& avx2, const Isa& avx512) {
-    for (const Isa* isa : {&avx512, &avx2, &portable}) {
-      if (!isa->present || isa->present()) isas_[count_++] = isa;
-    }
-  }
+  Isas(const Isa& portable, const Isa& avx2, const Isa& avx512)
+      : Isas({&avx512, &avx2, &portable}) {}
   explicit Isas(const Isa* const (&best_first)[kMost]) {
     for (const Isa* isa : best_first) {
       if (!isa->present || isa->present()) isas_[count_++] = isa;

@@ -3,7 +3,9 @@
 // unnamed namespace, because what is compiled for one instruction set must not be shared.
 #pragma once
 
-#include <immintrin.h>
+#include <cstdint>
+
+#include "kernels/host/intrinsics.h"
 
 namespace moegate::host {
 namespace {
@@ -17,6 +19,16 @@ struct Avx512Vector {
   static Float all(float x) { return _mm512_set1_ps(x); }
   static Float fma(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
   static float sum(Float v) { return _mm512_reduce_add_ps(v); }
+  struct Pair {
+    Float even, odd;
+  };
+  /// What codes of four bits mean by a table: those in the low halves of 16 bytes, and in the high.
+  static Pair look_up(const uint8_t* codes, Float table) {
+    // A permutation takes no notice of the bits above the lowest four.
+    const __m512i q =
+        _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes)));
+    return {_mm512_permutexvar_ps(q, table), _mm512_permutexvar_ps(_mm512_srli_epi32(q, 4), table)};
+  }
   /// The sums of four vectors; each takes the same steps.
   static void sums(Float a, Float b, Float c, Float d, float* to) {
     const Float ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));

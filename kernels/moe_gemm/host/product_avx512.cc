@@ -3,12 +3,7 @@
 #include "kernels/moe_gemm/host/product.h"
 
 #ifdef MOEGATE_HOST_X86
-#ifndef __clang__
-// GCC 12 warns of its own intrinsics (GCC bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-#include <immintrin.h>
+#include "kernels/host/intrinsics.h"
 MOEGATE_TARGET_BEGIN("avx512f,avx512bw,avx512vl,fma,f16c")
 #include "kernels/moe_gemm/host/decode_avx512.h"
 #include "kernels/moe_gemm/host/product_body.h"

@@ -4,12 +4,7 @@
 #include "kernels/qmoe/host/dot.h"
 
 #ifdef MOEGATE_HOST_X86
-#ifndef __clang__
-// GCC 12 warns of its own intrinsics (GCC bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-#include <immintrin.h>
+#include "kernels/host/intrinsics.h"
 MOEGATE_TARGET_BEGIN("avx512f,avx512bw,avx512vl,fma,f16c")
 #include "kernels/host/vector_avx512.h"
 #include "kernels/qmoe/host/dot_body.h"
@@ -19,10 +14,6 @@ namespace {
 
 struct Avx512 : moegate::host::Avx512Vector {
   static constexpr int kAccumulators = 16;
-  struct Pair {
-    Float even, odd;
-  };
-
   /// One value to all lanes.
   static Float widen(DType dtype, const uint16_t* from) {
     if (dtype == DType::f16) return _mm512_cvtph_ps(_mm256_set1_epi16(static_cast<short>(*from)));
@@ -47,13 +38,7 @@ struct Avx512 : moegate::host::Avx512Vector {
       const Float offsets = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
       weights = _mm512_mul_ps(offsets, scale);
     }
-    Pair decode(const uint8_t* codes) const {
-      // A permutation takes no notice of the bits above the lowest four.
-      const __m512i q =
-          _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes)));
-      return {_mm512_permutexvar_ps(q, weights),
-              _mm512_permutexvar_ps(_mm512_srli_epi32(q, 4), weights)};
-    }
+    Pair decode(const uint8_t* codes) const { return look_up(codes, weights); }
   };
 };
 

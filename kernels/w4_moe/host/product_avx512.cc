@@ -4,12 +4,7 @@
 #include "kernels/w4_moe/host/product.h"
 
 #ifdef MOEGATE_HOST_X86
-#ifndef __clang__
-// GCC 12 warns of its own intrinsics (GCC bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-#include <immintrin.h>
+#include "kernels/host/intrinsics.h"
 MOEGATE_TARGET_BEGIN("avx512f,avx512bw,avx512vl,fma,f16c")
 #include "kernels/host/vector_avx512.h"
 #include "kernels/w4_moe/host/product_body.h"
@@ -19,10 +14,6 @@ namespace {
 
 struct Avx512 : moegate::host::Avx512Vector {
   static constexpr int kColumnsOfFewRows = 8, kColumns = 4;
-  struct Pair {
-    Float even, odd;
-  };
-
   static Pair widen_pairs(const uint16_t* from) {
     const __m512i pairs = _mm512_loadu_si512(from);
     const __m512i but_low = _mm512_set1_epi32(static_cast<int>(0xffff0000));
@@ -41,13 +32,7 @@ struct Avx512 : moegate::host::Avx512Vector {
               : _mm512_setr_ps(0, .5f, 1, 1.5f, 2, 3, 4, 6, -0.f, -.5f, -1, -1.5f, -2, -3, -4, -6);
       weights = _mm512_mul_ps(codes, all(scale));
     }
-    Pair decode(const uint8_t* codes) const {
-      // A permutation takes no notice of the bits above the lowest four.
-      const __m512i q =
-          _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes)));
-      return {_mm512_permutexvar_ps(q, weights),
-              _mm512_permutexvar_ps(_mm512_srli_epi32(q, 4), weights)};
-    }
+    Pair decode(const uint8_t* codes) const { return look_up(codes, weights); }
   };
 };
 

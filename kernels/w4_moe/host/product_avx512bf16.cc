@@ -6,12 +6,7 @@
 #include "kernels/w4_moe/host/product.h"
 
 #ifdef MOEGATE_HOST_X86
-#ifndef __clang__
-// GCC 12 warns of its own intrinsics (GCC bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-#include <immintrin.h>
+#include "kernels/host/intrinsics.h"
 MOEGATE_TARGET_BEGIN("avx512f,avx512bw,avx512vl,avx512bf16,fma,f16c")
 #include "kernels/host/vector_avx512.h"
 #include "kernels/w4_moe/host/panel_body.h"
