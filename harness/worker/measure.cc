@@ -373,7 +373,7 @@ class Bench::Measurement {
   /// the launches the process tells least: threads that write too late may be there still, or not.
   void inspect_process() {
     constexpr size_t kOwn = size_t{1} << 19;  // spans and samples are the harness's own
-    const size_t taken = bench_.tensor_bytes() - tensors_;  // workspaces, of the yardstick, too
+    const size_t taken = bench_.tensor_bytes(true) - tensors_;  // workspaces
     const std::string left = bench_.misdeed(variant_, before_, kOwn + taken),
                       done = session_->misdeed();
     std::string fault = done.empty() ? left : done;
@@ -396,7 +396,7 @@ class Bench::Measurement {
   const StoppingRule rule_;
   const Interference interference_;
   const ProcessState before_;
-  const size_t tensors_ = bench_.tensor_bytes();
+  const size_t tensors_ = bench_.tensor_bytes(true);
   Result& result_;
   Subject timed_, paired_;  // paired: without a variant on a GPU
   std::unique_ptr<Session> session_;

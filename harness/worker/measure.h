@@ -173,7 +173,8 @@ class Bench {
   /// What the variant did beside its launches that it may not do; empty when nothing.
   std::string misdeed(const Variant& variant, const ProcessState& before, size_t memory_limit,
                       bool may_start_threads = false);
-  size_t tensor_bytes() const;  // of all problems, with workspaces
+  /// Of the problems, with their workspaces.
+  size_t tensor_bytes(bool with_yardstick = false) const;
 
   Device& device_;
   const Registry& registry_;

@@ -34,14 +34,16 @@ void Bench::remember_inputs() {
   }
 }
 
-size_t Bench::tensor_bytes() const {
+size_t Bench::tensor_bytes(bool with_yardstick) const {
   size_t bytes = 0;
-  for (const auto* sets : {&sets_, &yardstick_sets_}) {
-    for (const auto& set : *sets) {
+  const auto add = [&](const std::vector<std::unique_ptr<Problem>>& sets) {
+    for (const auto& set : sets) {
       for (const Tensor* tensor : set->tensors())
         bytes += tensor->bytes() + 2 * Tensor::kGuardBytes;
     }
-  }
+  };
+  add(sets_);
+  if (with_yardstick) add(yardstick_sets_);
   return bytes;
 }
 
