@@ -275,8 +275,8 @@ int usual_cluster(const MoeGemmShape& s, bool sorted) {
     return s.k_groups() <= 2 || (long_k && pairs) ? 2 : 1;
   }
   const bool fills_blocks = s.rows() >= kTokens * s.experts;
-  const bool writes_most = s.k_groups() <= 4 && s.n >= 16 * kColumns;
-  return fills_blocks && (long_k || writes_most || s.n <= kColumns) ? 2 : 1;
+  const bool wide = s.n >= 10 * kColumns;
+  return fills_blocks && (long_k || wide || s.n <= kColumns) ? 2 : 1;
 }
 
 std::string unsupported(const MoeGemmShape& s) {
