@@ -11,7 +11,8 @@ enum NamedBarrier : int {
   kStagingBarrier = 1,   // who stages output together: all of them, or warpgroup w at 1 + w, w < 4
   kTurnBarrier = 5,      // turns.cuh: warpgroup w waits for its turn at 5 + w, w < 2
   kConsumerBarrier = 7,  // all who multiply, between two stages of a layer (one_launch)
-  // 8 to 15 are free.
+  kLogitsBarrier = 8,    // who stores logits, and who fetched their biases (split_k4)
+  // 9 to 15 are free.
 };
 
 /// Waits until kThreads threads, this one included, have come to barrier `id` by either function.

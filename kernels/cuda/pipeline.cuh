@@ -69,11 +69,26 @@ __device__ inline void prefetch_bytes(const uint8_t* from, int bytes) {
 /// One thread starts the copy of a tile, whose first element is (column, row), counted by
 /// `barrier`.
 __device__ inline void copy_tile(uint32_t to, const CUtensorMap* map, int column, int row,
-                                 uint64_t* barrier) {
+                                 uint32_t barrier) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
       "%3}], [%4];" ::"r"(to),
-      "l"(map), "r"(column), "r"(row), "r"(shared_address(barrier))
+      "l"(map), "r"(column), "r"(row), "r"(barrier)
+      : "memory");
+}
+__device__ inline void copy_tile(uint32_t to, const CUtensorMap* map, int column, int row,
+                                 uint64_t* barrier) {
+  copy_tile(to, map, column, row, shared_address(barrier));
+}
+
+/// The same into every block of the cluster whose bit is set in `blocks`, at the same place,
+/// counted by the same barrier of each.
+__device__ inline void copy_tile(uint32_t to, const CUtensorMap* map, int column, int row,
+                                 uint32_t barrier, uint16_t blocks) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::"
+      "cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
+      "l"(map), "r"(column), "r"(row), "r"(barrier), "h"(blocks)
       : "memory");
 }
 

@@ -40,26 +40,4 @@ MOEGATE_MULTIPLY_RS(120, MOEGATE_NAMES_60, 60, 61, 62, 63, 64, 65, MOEGATE_SUMS_
 MOEGATE_MULTIPLY_RS(128, MOEGATE_NAMES_64, 64, 65, 66, 67, 68, 69, MOEGATE_SUMS_64)
 #undef MOEGATE_MULTIPLY_RS
 
-/// The same; `add` false: starts anew.
-template <int Tokens>
-__device__ void multiply_rs(float (&acc)[Tokens / 2], const uint32_t (&a)[4], uint32_t b, bool add);
-
-#define MOEGATE_MULTIPLY_RS(tokens, names, a0, a1, a2, a3, b_at, add_at, high_at, ...)             \
-  template <>                                                                                      \
-  __device__ inline void multiply_rs<tokens>(float(&acc)[tokens / 2], const uint32_t(&a)[4],       \
-                                             uint32_t b, bool add) {                               \
-    asm volatile("{\n.reg .pred p;\n.reg .b64 b;\nsetp.ne.b32 p, %" #add_at                        \
-                 ", 0;\nmov.b64 b, {%" #b_at ", %" #high_at                                        \
-                 "};\nwgmma.mma_async.sync.aligned.m64n" #tokens "k16.f32.bf16.bf16 {" names       \
-                 "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, b, p, 1, 1, 0;\n}\n"                \
-                 : __VA_ARGS__                                                                     \
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(static_cast<int>(add)), \
-                   "n"(kOperandHigh));                                                             \
-  }
-MOEGATE_MULTIPLY_RS(16, MOEGATE_NAMES_8, 8, 9, 10, 11, 12, 13, 14, MOEGATE_SUMS_8)
-MOEGATE_MULTIPLY_RS(32, MOEGATE_NAMES_16, 16, 17, 18, 19, 20, 21, 22, MOEGATE_SUMS_16)
-MOEGATE_MULTIPLY_RS(64, MOEGATE_NAMES_32, 32, 33, 34, 35, 36, 37, 38, MOEGATE_SUMS_32)
-MOEGATE_MULTIPLY_RS(128, MOEGATE_NAMES_64, 64, 65, 66, 67, 68, 69, 70, MOEGATE_SUMS_64)
-#undef MOEGATE_MULTIPLY_RS
-
 }  // namespace moegate::cuda

@@ -18,7 +18,6 @@
 #include "kernels/cuda/cluster_launch.cuh"
 #include "kernels/cuda/streaming.cuh"
 #include "kernels/cuda/with_rows.cuh"
-#include "kernels/router_gemm/launches.h"
 #include "kernels/router_gemm/parts.cuh"
 
 namespace moegate::router_gemm {
@@ -178,8 +177,6 @@ void launch_clusters(const ClusterArgs& cluster, int token_blocks, const Launch&
   check_cuda(cudaLaunchKernelEx(&launch.config, kernel, cluster), "mma_cluster_kernel");
 }
 
-}  // namespace
-
 void launch_mma_cluster(const PackedArgs& packed, const Launch& where) {
   const RouterGemmShape& shape = packed.args.shape;
   const int tiles = (shape.tokens + kTileTokens - 1) / kTileTokens;
@@ -200,8 +197,6 @@ std::string cluster_unsupported(const RouterGemmShape& shape) {
   if (shape.hidden > kMost) return fmt::format("takes H of up to {}, not {}", kMost, shape.hidden);
   return mma_unsupported(shape);
 }
-
-namespace {
 
 const Kernel<RouterGemm> kernel({
     .name = "mma_cluster",

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// In what order mma_cluster and tiles add up a logit, so that their bits agree: K is cut into
-// groups of 32 and these into 32 parts, by H alone. A part is one chain of mma.m16n8k16 from zero,
-// and the parts are added in fp32, the first one first. Rows of operand a are experts, those of b
-// tokens; the other way round, and by wgmma with its 16 of K, the bits are the same. Chains are
-// short, because tensor cores cut what they add instead of rounding it.
+// In what order mma_cluster adds up a logit: K is cut into groups of 32 and these into 32 parts, by
+// H alone. A part is one chain of mma.m16n8k16 from zero, and the parts are added in fp32, the
+// first one first. Rows of operand a are experts, those of b tokens. Chains are short, because
+// tensor cores cut what they add instead of rounding it.
 //
 // A group is two steps of 16. Lane 4g + t has its elements 8t to 8t + 7 of a row, 16 bytes, of
 // which the first step takes four and the second the others. So the fragments of x are plain loads
@@ -47,13 +46,6 @@ struct PackedArgs {
   const uint8_t* w;  // packed
 };
 PackedArgs packed_args(RouterGemm& problem);
-
-/// Packs w as rows, for kernels whose operand b are experts: [experts up to whole tiles, groups] of
-/// 64 bytes. A group has its elements in the order of steps (see above), each step's as
-/// mma.m16n8k16 counts them. Rows n and n + 8 of 16 have the experts 4t to 4t + 3 where n is 2t or
-/// the next, so that a lane's sums are of four that follow each other. Zeros as pack_weights().
-void pack_rows(RouterGemm& problem, const Launch& where);
-PackedArgs row_args(RouterGemm& problem);
 
 /// Why no kernel of mma.sync takes a case; empty: it does.
 inline std::string mma_unsupported(const RouterGemmShape& shape) {

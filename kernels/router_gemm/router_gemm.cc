@@ -16,14 +16,15 @@ const std::vector<std::string> kValues = {"random", "edges"};
 // Streams of the counter-based generator, one per tensor.
 enum Stream : uint64_t { kXStream = 421, kWeightStream, kBiasStream };
 
-/// What wins on an H100, by tokens and experts: reports/gallery/nvidia-h100-router.md.
+/// What wins on an H200, by tokens and experts: reports/gallery/nvidia-h200-router.md.
 std::vector<std::string> usual(const Case& c, const DeviceFacts& device) {
   if (device.backend == Backend::host) return {"blocked"};
   const RouterGemmShape s = RouterGemmShape::of(c);
-  constexpr int kFewLogits = 12288;
+  constexpr int kFewTokens = 24, kFewLogits = 1 << 17;
   if (s.tokens == 1) return {"expert_per_block", "cublaslt", "tile_mma"};
-  if (s.tokens * s.experts <= kFewLogits) return {"one_order", "cublaslt", "tile_mma"};
-  return {"cublaslt", "tile_mma"};
+  if (s.tokens <= kFewTokens) return {"mma_cluster", "split_k4", "cublaslt", "tile_mma"};
+  if (s.tokens * s.experts <= kFewLogits) return {"split_k4", "cublaslt", "tile_mma"};
+  return {"cublaslt", "split_k4", "tile_mma"};
 }
 
 const Op<RouterGemm> op({
