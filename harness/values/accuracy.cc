@@ -118,15 +118,15 @@ std::string describe(const Accuracy& a, const Tolerance& t, const Where& where,
   }
   if (a.mismatches > 0) {
     return fmt::format(
-        "{}: {} of {} elements off by more than {:.0e} + {:.0e}*|truth|{}, worst at {} "
+        "{}: {} of {} elements off by more than {:.1e} + {:.1e}*|truth|{}, worst at {} "
         "({:.7g} for {:.7g})",
         a.output, a.mismatches, a.elements, t.atol, t.rtol, all_in, worst, out, truth);
   }
   const std::string beyond = a.beyond();
   if (!beyond.empty()) return fmt::format("{}: {}", a.output, beyond);
   return fmt::format(
-      "{}: relative L2 error {:.2e} (limit {:.0e}), worst row {:.2e} (limit {:.0e}), scale {:.6f} "
-      "(limit 1 ± {:.0e})",
+      "{}: relative L2 error {:.2e} (limit {:.1e}), worst row {:.2e} (limit {:.1e}), scale {:.6f} "
+      "(limit 1 ± {:.1e})",
       a.output, a.rel_l2, t.rel_l2, a.worst_row, t.row, a.scale, t.scale);
 }
 
