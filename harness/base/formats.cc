@@ -87,8 +87,7 @@ class Scanner {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr const char* kRemedy =
-    "save it with numpy.save(path, numpy.ascontiguousarray(ids, dtype='<i4')), ids of shape [rows, "
-    "k]";
+    "save it with numpy.save(path, numpy.ascontiguousarray(array, dtype='<i4'))";
 
 /// A file under its path, so that every complaint names it.
 class NpyFile {
@@ -101,7 +100,9 @@ class NpyFile {
     const size_t item_bytes = parse_item_bytes();
     if (!value_of("fortran_order").starts_with("False")) fail("is in Fortran order, not C order");
     const std::vector<int64_t> shape = parse_shape();
-    if (shape.empty() || shape.size() > 2) fail("has {} dimensions, not 1 or 2", shape.size());
+    if (shape.empty() || shape.size() > 2) {
+      fail("has {} dimensions, not 1 or 2: [n] or [rows, k]", shape.size());
+    }
     return decode({shape[0], shape.size() == 2 ? shape[1] : 1, {}}, item_bytes, data_at);
   }
 
@@ -163,7 +164,7 @@ class NpyFile {
     if (dtype == "<i2") return 2;
     if (dtype == "<i4") return 4;
     if (dtype == "<i8") return 8;
-    fail("has elements of type {}, not <i2, <i4 or <i8", dtype);
+    fail("has dtype {}, not <i2, <i4 or <i8 (int16, int32, int64)", dtype);
   }
 
   std::vector<int64_t> parse_shape() const {

@@ -118,15 +118,18 @@ TEST_F(NpyTest, RefusesFortranOrder) {
 
 TEST_F(NpyTest, RefusesOtherTypesNamingThem) {
   for (const std::string type : {">i4", "<f4", "<u4", "|i1", "<i16"}) {
-    expect_refused(Npy{.descr = "'" + type + "'"}.bytes(),
-                   "has elements of type " + type + ", not <i2, <i4 or <i8");
+    expect_refused(
+        Npy{.descr = "'" + type + "'"}.bytes(),
+        "has dtype " + type + ", not <i2, <i4 or <i8 (int16, int32, int64); " +
+            "save it with numpy.save(path, numpy.ascontiguousarray(array, dtype='<i4'))");
   }
-  expect_refused(Npy{.descr = "[('a', '<i4')]"}.bytes(), "has elements of type a structured type");
+  expect_refused(Npy{.descr = "[('a', '<i4')]"}.bytes(), "has dtype a structured type");
 }
 
 TEST_F(NpyTest, RefusesOtherRanks) {
   expect_refused(Npy{.shape = "()"}.bytes(), "has 0 dimensions, not 1 or 2");
-  expect_refused(Npy{.shape = "(1, 2, 3)"}.bytes(), "has 3 dimensions, not 1 or 2");
+  expect_refused(Npy{.shape = "(1, 2, 3)"}.bytes(),
+                 "has 3 dimensions, not 1 or 2: [n] or [rows, k]");
 }
 
 TEST_F(NpyTest, RefusesDamagedHeaders) {
