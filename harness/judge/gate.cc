@@ -234,8 +234,10 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
               setting.trust_code && !again, ""};
     if (look.comparable() || look.silent()) {
       look.worse = worse_of(look, id, replayed);
-      look.other = other_of(look, id, replayed);
-      if (!look.other.empty()) others[id] = look.other;
+      if (std::string other = other_of(look, id, replayed); !other.empty()) {
+        look.other = asks_otherwise(id.key, other);
+        others[id] = std::move(other);
+      }
     }
     if (!look.base && look.head.status == Status::unsupported) {
       ++result.unsupported;  // so the variant states, and no baseline has the row either

@@ -1,15 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/judge/look.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "harness/base/text.h"
 #include "harness/judge/ratchet.h"
 
 namespace moegate {
+namespace {
+
+/// Parameters in a case's key that name files of recorded routing, which may be why the inputs are
+/// others, and with them the shapes. Empty: none, or what differs is in no file.
+std::string recordings_in(const std::string& key, const std::string& what) {
+  if (what.find("inputs") == what.npos && what != "tensors") return "";
+  static const Pattern recorded =
+      compile_pattern("recordings", R"(=(shared:)*(replay|load):|\.npy$)");
+  std::vector<std::string> named;
+  for (const std::string& part : split_list(key.substr(key.find('/') + 1))) {
+    if (recorded.found_in(part)) named.push_back(part);
+  }
+  return fmt::format("{}", fmt::join(named, ", "));
+}
+
+}  // namespace
 
 std::string other_question(const Side& base, const Side& head) {
   if (!base.asked_alike || !head.asked_alike) return "";
@@ -22,15 +39,30 @@ std::string other_question(const Side& base, const Side& head) {
   return "";
 }
 
+std::string asks_otherwise(const std::string& key, const std::string& what) {
+  const std::string recordings = recordings_in(key, what);
+  return fmt::format("its {}operator has other {}",
+                     recordings.empty() ? "" : fmt::format("recording ({}) or ", recordings), what);
+}
+
 std::vector<std::string> changed_operators(
     const std::map<CaseId, std::string, CaseIdLess>& other_questions) {
+  std::set<std::string> to_blame;  // operators
+  for (const auto& [id, what] : other_questions) {
+    if (recordings_in(id.key, what).empty()) to_blame.insert(operator_of(id.key));
+  }
   std::map<std::pair<std::string, std::string>, size_t> rows;
-  for (const auto& [id, what] : other_questions) ++rows[{operator_of(id.key), what}];
+  for (const auto& [id, what] : other_questions) {
+    std::string who = fmt::format("operator {}", operator_of(id.key));
+    if (!to_blame.contains(operator_of(id.key))) {
+      who = fmt::format("recording ({}) or {}", recordings_in(id.key, what), who);
+    }
+    ++rows[{who, what}];
+  }
   std::vector<std::string> told;
   for (const auto& [of, count] : rows) {
-    told.push_back(fmt::format("operator {} has other {} than the base's: {} {} not comparable",
-                               of.first, of.second, count_of(count, "row"),
-                               count == 1 ? "is" : "are"));
+    told.push_back(fmt::format("{} has other {} than the base's: {} {} not comparable", of.first,
+                               of.second, count_of(count, "row"), count == 1 ? "is" : "are"));
   }
   return told;
 }

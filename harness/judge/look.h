@@ -17,7 +17,13 @@ namespace moegate {
 /// file, of inputs that differ from process to process of one side.
 std::string other_question(const Side& base, const Side& head);
 
-/// A sentence for each operator and difference of these rows, for GateResult::changed.
+/// The same with who asks: "its operator has other cost". What a recording of routing holds is in
+/// the inputs of the rows that name it; a row alone does not show which of the two changed: "its
+/// recording (routing=replay:ids/) or operator has other inputs".
+std::string asks_otherwise(const std::string& key, const std::string& what);
+
+/// A sentence for each operator or recording and difference of these rows, for
+/// GateResult::changed. Where a row without a recording differs, too, it is the operator.
 std::vector<std::string> changed_operators(
     const std::map<CaseId, std::string, CaseIdLess>& other_questions);
 
@@ -31,7 +37,7 @@ struct Look {
   const bool believes_ceilings;
   const bool trusts_code;  // false, too, where the same code was judged all the same
   std::string worse;       // how its outputs are worse than the base's; empty: they are not
-  std::string other = {};  // in what its operator asks otherwise than the base's; empty: in nothing
+  std::string other = {};  // asks_otherwise() than the base's; empty: in nothing
 
   bool comparable() const { return base && head.measured() && head.timer == base->timer; }
   /// Verified beside a base, and no process had a quiet launch: its code and its outputs are known.

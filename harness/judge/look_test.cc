@@ -80,6 +80,48 @@ TEST(Question, ARowWithAnotherIsNotComparableAndNamedFirst) {
   EXPECT_EQ(decide_exit(result, {}, false), Exit::environment);
 }
 
+/// What a gate says of rows of these cases whose questions differ in `what`, and of the first one.
+std::vector<std::string> told_of(const std::vector<std::string>& keys, const std::string& what) {
+  std::vector<Level> before;
+  Replayed replayed;
+  for (const std::string& key : keys) {
+    before.push_back(level(0, {seed(1)}));
+    before.back().key = key;
+    replayed.other_questions[{"s", key, "v"}] = what;
+  }
+  const Sides head = collect(before);
+  std::map<std::string, Expectation> expected;
+  expected["s"] = {"base", "", false, head};
+  const GateResult result = judge(head, expected, {Limits::cuda()}, replayed);
+  std::vector<std::string> told = result.changed;
+  for (const CaseVerdict& v : result.cases) {
+    if (v.id.key == keys[0]) told.push_back(v.why);
+  }
+  return told;
+}
+
+TEST(Question, NamesTheRecordingThatMayHaveChanged) {
+  const std::string by_ids = "op/rank=1/4@maps/m.npy,routing=shared:replay:ids/,tokens=8";
+  const std::string by_loads = "op/routing=load:l.npy", drawn = "op/routing=zipf:0.5";
+  using Told = std::vector<std::string>;
+  EXPECT_EQ(
+      told_of({by_ids}, "cost, inputs"),
+      (Told{"recording (rank=1/4@maps/m.npy, routing=shared:replay:ids/) or operator op has other "
+            "cost, inputs than the base's: 1 row is not comparable",
+            "not comparable: its recording (rank=1/4@maps/m.npy, routing=shared:replay:ids/) or "
+            "operator has other cost, inputs than the base's"}));
+  EXPECT_EQ(told_of({by_loads}, "tensors")[0],
+            "recording (routing=load:l.npy) or operator op has other tensors than the base's: 1 "
+            "row is not comparable")
+      << "a rank has as many rows as it is given";
+  EXPECT_EQ(told_of({by_loads, drawn}, "inputs")[0],
+            "operator op has other inputs than the base's: 2 rows are not comparable")
+      << "no recording is behind the other row";
+  EXPECT_EQ(told_of({by_loads}, "tolerances"),
+            (Told{"operator op has other tolerances than the base's: 1 row is not comparable",
+                  "not comparable: its operator has other tolerances than the base's"}));
+}
+
 TEST(Question, WhatAReplayFindsCounts) {
   std::map<std::string, Expectation> expected;
   const std::vector<SeedError> none;

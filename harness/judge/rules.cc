@@ -86,9 +86,7 @@ constexpr std::array<Row, kRuleCount> kRules = {{
                           l.base->timer);
      }},
     {Rule::other_question, Outcome::environment, [](const Look& l) { return !l.other.empty(); },
-     [](const Look& l) {
-       return fmt::format("not comparable: its operator has other {} than the base's", l.other);
-     }},
+     [](const Look& l) { return fmt::format("not comparable: {} than the base's", l.other); }},
     {Rule::worse_output, Outcome::wrong, [](const Look& l) { return !l.worse.empty(); },
      [](const Look& l) { return l.worse; }},
     {Rule::as_warm, Outcome::environment, [](const Look& l) { return l.comparable() && l.warm(); },
