@@ -237,6 +237,7 @@ class FakePrograms : public WorkerSource {
   std::unique_ptr<Worker> start(const WorkerOptions& options) override {
     const std::lock_guard lock(mutex_);
     FakeProgram& started = program(options.program);
+    variables = options.variables;
     log_.add(options.program.empty() ? "start" : options.program + ": start", options.device);
     if (started.start) started.start(options.device);
     if (started.dies_at_start) throw Error(Exit::environment, *started.dies_at_start);
@@ -251,6 +252,8 @@ class FakePrograms : public WorkerSource {
   std::vector<std::string>& journal = log_.entries;
   /// The same by the device that was asked.
   std::map<std::string, std::vector<std::string>>& by_device = log_.by_device;
+  /// What the last worker was to have in its environment.
+  std::map<std::string, std::string> variables;
 
  private:
   std::mutex mutex_;

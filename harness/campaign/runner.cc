@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include "harness/base/environment.h"
 #include "harness/base/error.h"
 #include "harness/base/escape.h"
 #include "harness/base/files.h"
@@ -217,9 +218,26 @@ std::string summary(const Tally& tally, const std::string& what) {
   return fmt::format("{} (interrupted; `{}` finishes it)", text, tally.resume);
 }
 
+namespace {
+
+/// Nothing of a verification is timed or stored. So its threads sleep while they wait for each
+/// other, unless the user says otherwise: on a busy machine, waiting awake takes the time of those
+/// that are waited for, and rows of a second become timeouts.
+RunOptions with_sleeping_threads(RunOptions options) {
+  constexpr const char* kPolicy = "OMP_WAIT_POLICY";
+  const Task task = options.worker.task;
+  const bool only_verifies = task == Task::verify || task == Task::controls;
+  if (only_verifies && environment(kPolicy).empty()) {
+    options.worker.variables.emplace(kPolicy, "passive");
+  }
+  return options;
+}
+
+}  // namespace
+
 Tally check_suites(const RunOptions& options, WorkerSource& source) {
   const InterruptGuard guard;
-  Prepared prepared = prepare(options, source);
+  Prepared prepared = prepare(with_sleeping_threads(options), source);
   Plan plan = std::move(prepared.plan);
   if (options.worker.task == Task::controls) {
     plan = one_per_tolerance(std::move(plan), prepared.lanes.seat(0).worker());

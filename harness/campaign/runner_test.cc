@@ -48,6 +48,27 @@ TEST_F(RunnerTest, CasesThatNoVariantSupportsAreNoControls) {
   EXPECT_EQ(fake_.journal, (std::vector<std::string>{"start", "run fake/rows=1 fused"}));
 }
 
+TEST_F(RunnerTest, ThreadsSleepWhereNothingIsTimedAndNobodySaysOtherwise) {
+  using Variables = std::map<std::string, std::string>;
+  const Variables sleep = {{"OMP_WAIT_POLICY", "passive"}};
+  const auto checked = [this](Task task) {
+    options_.worker.task = task;
+    check_suites(options_, fake_);
+    return fake_.variables;
+  };
+  {
+    const ScopedVariable unset("OMP_WAIT_POLICY", "");
+    EXPECT_EQ(checked(Task::verify), sleep);
+    EXPECT_EQ(checked(Task::controls), sleep);
+    EXPECT_EQ(checked(Task::profile), Variables()) << "a profiler times it";
+    options_.worker.task = Task::measure;
+    run_suites(options_, 0, fake_);
+    EXPECT_EQ(fake_.variables, Variables()) << "of its times, and of the environment stored";
+  }
+  const ScopedVariable active("OMP_WAIT_POLICY", "active");
+  EXPECT_EQ(checked(Task::verify), Variables());
+}
+
 TEST(TimePlan, WithoutAnEarlierRunTheBudgetTells) {
   EXPECT_EQ(time_text({120, 3, 360, 0, 0.5, 120}),
             "360 results to measure (120 rows x 3 rounds): likely 6:00 min (sampling 0.5 s each "
