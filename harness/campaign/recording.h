@@ -121,6 +121,9 @@ class Recording {
   size_t affordable(size_t rows, int rounds) const {
     return options_.deadline.affords(rows, rounds * tally_.seconds_per_row);
   }
+  bool has_run(int round, const RowName& row) const {
+    return done_.contains({round, row.first, row.second});
+  }
   bool has_timed() const { return rows_ > 0; }
   /// The time was up: no row follows.
   bool is_cut() const { return cut_; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // moegate ab: two programs, commits or variants against each other.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -318,7 +319,8 @@ int cmd_ab(const Args& args) {
     keep_added_files(ab.checkouts->first);
     keep_added_files(ab.checkouts->second);
   }
-  if (result.interrupted) {  // there may be nothing to make a table of
+  const auto is_whole = [&](const auto& row) { return !result.decided.cut_short(row.first); };
+  if (result.decided.interrupted && std::ranges::none_of(result.head, is_whole)) {
     give_up(Exit::interrupted, "interrupted: nothing is judged; what was measured is in {}",
             ab.run.db);
   }
@@ -326,8 +328,9 @@ int cmd_ab(const Args& args) {
   note_first_launches(store, result.base_run, result.head_run, report.result);
   report.exit = decide_exit(report.result, command->judging.fail_on, false);
   complete_for_why(compared, result);
-  add_causes(store, {compared}, command->why, compared.head.plan.hello.device.backend, {},
-             report.result, worker_processes());
+  const WhyMode why = result.decided.interrupted ? WhyMode::off : command->why;
+  add_causes(store, {compared}, why, compared.head.plan.hello.device.backend, {}, report.result,
+             worker_processes());
   publish(store, report, command->judging.publish);
   return static_cast<int>(report.exit);
 }

@@ -39,7 +39,6 @@ struct Comparison {
   std::vector<CaseId> lacking;            // rows of the base's suites that the head's lack
   int least_rounds = 0;                   // of every row
   uint32_t order_seed = 0;                // of the sides in each round
-  bool interrupted = false;
 };
 
 /// The log ratios of one row over the rounds [first, last) that both sides measured, of what the

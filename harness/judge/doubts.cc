@@ -43,6 +43,7 @@ bool stays(const CaseVerdict& v) {
   return v.outcome == Outcome::wrong || v.outcome == Outcome::environment;
 }
 
+constexpr const char* kCutShort = "not judged: interrupted before all of its pairs were measured";
 constexpr const char* kNotMeasured = "left out: the time was up before it was measured";
 
 }  // namespace
@@ -212,10 +213,15 @@ void leave_open(GateResult& result, const Sides& head,
     const Expectation* suite = find_or_null(expected, id.suite);
     return suite ? *suite : none;
   };
+  result.interrupted = replayed.interrupted;
   std::set<CaseId, CaseIdLess> unheard = replayed.left_out;
   std::set<CaseId, CaseIdLess> known;
   for (CaseVerdict& v : result.cases) {
     if (unheard.erase(v.id) == 0) continue;
+    if (replayed.interrupted) {
+      find(v, Rule::left_open, v.why.empty() ? kCutShort : fmt::format("{}; {}", kCutShort, v.why));
+      continue;
+    }
     if (!head.contains(v.id) && !stays(v) && is_known_by_program(v.id, head, expected_of(v.id))) {
       v.same_code = true;
       v.yardstick = expected_of(v.id).sides.at(v.id).judged == Judged::is_yardstick;
@@ -243,6 +249,8 @@ void leave_open(GateResult& result, const Sides& head,
   for (const CaseId& id : unheard) {
     result.more_s += replayed.measuring_s;
     const Expectation& e = expected_of(id);
+    if (replayed.interrupted)
+      result.cases.push_back(unmeasured(id, e.against, Rule::left_open, kCutShort));
     if (!e.stalled) continue;
     result.cases.push_back(unmeasured(
         id, e.against, Rule::stalled,

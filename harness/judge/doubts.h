@@ -61,6 +61,7 @@ void fail_slow_to_enqueue(GateResult& result, const Sides& head,
 ///   should is no pass. Identical where is_known_by_program().
 /// - Not measured, and nobody has it: nothing where a candidate has just begun or has grown,
 ///   because a later night will come to it; missing where the candidate is stalled.
+/// - Left out by an interruption: open, measured or not, and not judged.
 void leave_open(GateResult& result, const Sides& head,
                 const std::map<std::string, Expectation>& expected, const Replayed& replayed,
                 const Limits& limits);

@@ -347,6 +347,18 @@ TEST(LeftOut, AWrongOutputStaysWrong) {
   EXPECT_EQ(result.cases[0].outcome, Outcome::wrong);
 }
 
+TEST(LeftOut, AnInterruptionLeavesOpenWhateverTheNumbersSay) {
+  GateResult result;
+  result.cases = {verdict("a", Outcome::regressed, true)};
+  result.cases[0].latency->low = 0.11;
+  Replayed interrupted = left_out({"a", "never begun"});
+  interrupted.interrupted = true;
+  leave_open(result, measured({"a"}), {}, interrupted, Limits::cuda());
+  ASSERT_EQ(result.cases.size(), 2u);
+  for (const CaseVerdict& v : result.cases) EXPECT_EQ(v.outcome, Outcome::inconclusive);
+  EXPECT_EQ(decide_exit(result, {}, false), Exit::interrupted);
+}
+
 TEST(LeftOut, SaysHowMuchTimeWouldHaveDecidedTheRest) {
   GateResult result;
   result.suites["s"].against = "a baseline";

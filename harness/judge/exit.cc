@@ -57,6 +57,7 @@ bool too_few(const GateResult& result, bool (*open)(const CaseVerdict&)) {
 }
 
 std::string first_word(const GateResult& result, Exit exit) {
+  if (result.interrupted) return fmt::format("INTERRUPTED (exit {})", static_cast<int>(exit));
   if (exit != Exit::ok) return fmt::format("FAIL (exit {})", static_cast<int>(exit));
   if (lacks_everything(result)) return "NO BASELINE";
   return undecided(result) ? "UNDECIDED" : "PASS";
@@ -114,6 +115,7 @@ Exit decide_exit(const GateResult& result, const FailOn& fail_on, bool lacks_bas
   });
   const auto due = [](Exit exit, bool holds) { return holds ? exit : Exit::ok; };
   return gravest({
+      due(Exit::interrupted, result.interrupted),
       due(Exit::environment, fail_on.environment && (result.count(Outcome::environment) > 0 ||
                                                      !result.unable.empty())),
       due(Exit::accuracy, wrong),
@@ -148,7 +150,8 @@ std::string sentence(const GateResult& result, Exit exit) {
   if (result.blind > 0) text += fmt::format("; {} blind", result.blind);
   if (result.not_run > 0) text += fmt::format("; {} of the baseline not run", result.not_run);
   if (!result.left_out.empty()) {
-    text += fmt::format("; {} left out for want of time", result.left_out.size());
+    text += fmt::format("; {} {}", result.left_out.size(),
+                        result.interrupted ? "not judged" : "left out for want of time");
     if (result.more_s > 0) text += fmt::format(" (about {} more)", duration_text(result.more_s));
   }
   for (const AbsentShard& absent : result.absent_shards) {

@@ -130,12 +130,14 @@ class BaseRows {
 
 /// What the head compares with, a suite each, and the rows of theirs that it has not.
 void find_absent(GateResult& result, const Sides& head,
-                 const std::map<std::string, Expectation>& expected, const Setting& setting) {
+                 const std::map<std::string, Expectation>& expected, const Setting& setting,
+                 const Replayed& replayed) {
   for (const auto& [suite, e] : expected) {
     result.suites[suite] = {.against = e.against, .note = e.note, .other_device = e.other_device};
     InOrder there(head);
     for (const auto& [id, base] : e.sides) {
-      if (there.find_or_null(id) || !base.measured() || base.retired) continue;
+      if (there.find_or_null(id) || !base.measured() || base.retired || replayed.cut_short(id))
+        continue;
       result.not_run += setting.partial;
       if (setting.partial) continue;
       result.cases.push_back(unmeasured(
@@ -243,6 +245,8 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
       ++result.unsupported;  // so the variant states, and no baseline has the row either
       continue;
     }
+    const bool cut_short = replayed.cut_short(id);
+    if (cut_short && !look.base && look.head.measured()) continue;  // its base was to come
     CaseVerdict v = look_at(id, look);
     other_outputs.add(id, look);
     v.off = v.same_code && setting.trust_code && again;
@@ -255,7 +259,7 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
       apply_latency(v, *again, 2);
     } else if (judged && (v.by_time || silent)) {
       v.open = true;
-    } else if (judged) {
+    } else if (judged && !cut_short) {
       hint(v, look, replayed);
       rows.push_back(result.cases.size());
       family.push_back(stored_question(look, e));
@@ -267,7 +271,7 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
   fail_noisier(result, head, expected, setting);
   fail_slow_to_enqueue(result, head, expected);
   summarise_latency(result);
-  find_absent(result, head, expected, setting);
+  find_absent(result, head, expected, setting, replayed);
   excuse_environment(head, result);
   leave_open(result, head, expected, replayed, setting.limits);
   fail_far_slower(result, head, expected, setting);

@@ -32,7 +32,7 @@ struct Replayed {
   std::map<CaseId, Judgement, CaseIdLess> judged;
   std::set<CaseId, CaseIdLess> identical;  // both sides launched the same machine code
   std::vector<std::string> notes;          // a sentence each: what happened while it was measured
-  std::set<CaseId, CaseIdLess> left_out;   // for want of time
+  std::set<CaseId, CaseIdLess> left_out;   // for want of time, or by the interruption
   /// What one of them would have taken: in the run, and in the replay; 0: unknown.
   double measuring_s = 0, replaying_s = 0;
   std::string unable;  // why nothing could be replayed that had to be; empty: it could
@@ -41,7 +41,10 @@ struct Replayed {
   std::set<CaseId, CaseIdLess> compared = {};  // outputs on the same inputs
   /// In what the operators' questions differ (look.h); these rows have no judgement.
   std::map<CaseId, std::string, CaseIdLess> other_questions = {};
+  bool interrupted = false;  // by a signal, and not for want of time
 
+  /// Its pairs are not all there because of the interruption: no rule may judge it.
+  bool cut_short(const CaseId& id) const { return interrupted && left_out.contains(id); }
   /// Nothing was measured again, and nothing happened: the numbers at hand stand as they
   /// were judged.
   bool nothing() const {
@@ -112,6 +115,7 @@ struct GateResult {
   int judged = 0;                     // rows whose latency was judged
   std::vector<std::string> notes;     // a sentence each: what happened while measuring
   std::vector<std::string> left_out;  // rows that there was no time for
+  bool interrupted = false;           // they are what the interruption left out
   double more_s = 0;   // about what would have decided them; 0: there are none, or nobody knows
   std::string unable;  // why the gate could not see; is Exit::environment. Empty: it could
   std::vector<std::string> waiver_notes;     // a sentence each: used, or not needed

@@ -31,7 +31,7 @@ enum class Rule {
   absent,             // in the baseline, not in the run
   crept,              // too far above its anchor, though it passes against its base
   far_slower,         // than any noise, though its ratio compares with none
-  left_open,          // measured, and not replayed for want of time
+  left_open,          // not replayed for want of time, or cut short by an interruption
   slow_to_enqueue,    // the host takes longer to launch it
   noisier,            // than the base, in too many processes
   identical_but_off,  // the same machine code, and slower all the same: a replay decides

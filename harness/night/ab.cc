@@ -115,6 +115,7 @@ class AbSession {
   std::vector<Batch> measure_given();
   std::vector<Batch> measure_screened(const std::vector<CaseId>& suspects, int first);
   void decide(std::vector<Batch> batches);
+  std::set<RowName> whole(std::set<RowName> rows, int first, int last);
   void leave_out_unmeasured(Batch& batch);
 
   const AbOptions options_;
@@ -124,13 +125,29 @@ class AbSession {
   Comparison result_;
 };
 
+/// Those of rows measured in the rounds [first, last) that an interruption did not cut short. It
+/// leaves out the others: a rule decides on as many rounds as it asked for, not on fewer that were
+/// there when somebody looked.
+std::set<RowName> AbSession::whole(std::set<RowName> rows, int first, int last) {
+  if (!InterruptGuard::interrupted()) return rows;
+  for (const RowName& row : runs_.lacking(rows, first, last)) {
+    left_out_.insert(row);
+    rows.erase(row);
+  }
+  return rows;
+}
+
 /// Leaves out suspects without two rounds: the time may have been up before one was over.
 void AbSession::leave_out_unmeasured(Batch& batch) {
+  const std::set<RowName> kept = whole(names(batch.ids), batch.first, batch.last);
   std::erase_if(batch.ids, [&](const CaseId& id) {
+    const RowName row{id.key, id.variant};
+    if (!kept.contains(row)) return true;
+    if (!options_.run.deadline.is_set()) return false;
     const bool measured =
         pair_rounds(runs_.base().at(id), runs_.head().at(id), batch.first, batch.last)
             .log_ratios.size() >= 2;
-    if (!measured) left_out_.insert({id.key, id.variant});
+    if (!measured) left_out_.insert(row);
     return !measured;
   });
 }
@@ -250,7 +267,7 @@ void AbSession::decide(std::vector<Batch> batches) {
   std::vector<PairedQuestion> family;
   int last = 0;
   for (Batch& batch : batches) {
-    if (options_.run.deadline.is_set()) leave_out_unmeasured(batch);
+    leave_out_unmeasured(batch);
     std::ranges::move(pairs(batch.ids, batch.first, batch.last), std::back_inserter(family));
     std::ranges::copy(batch.ids, std::back_inserter(suspects));
     last = batch.last;
@@ -261,10 +278,17 @@ void AbSession::decide(std::vector<Batch> batches) {
   // Without their extension they stay what they are: inconclusive.
   const int extra = options_.plan.extra_rounds;
   confirmed.undecided.resize(runs_.affordable(confirmed.undecided.size(), extra));
-  const auto undecided = mapped(confirmed.undecided, [&](size_t i) { return suspects[i]; });
+  const auto undecided = [&] {
+    return mapped(confirmed.undecided, [&](size_t i) { return suspects[i]; });
+  };
   int end = last;
-  if (!undecided.empty()) end = runs_.measure(last, extra, names(undecided));
-  const auto judged = extend(std::move(confirmed), pairs(undecided, last, end), limits_);
+  if (!undecided().empty()) end = runs_.measure(last, extra, names(undecided()));
+  const std::set<RowName> extended = whole(names(undecided()), last, end);
+  std::erase_if(confirmed.undecided, [&](size_t i) {
+    return !extended.contains({suspects[i].key, suspects[i].variant});
+  });
+  const auto again = pairs(undecided(), last, end);
+  const auto judged = extend(std::move(confirmed), again, limits_);
   for (size_t i = 0; i < suspects.size(); ++i) result_.decided.judged[suspects[i]] = judged[i];
 }
 
@@ -287,22 +311,22 @@ Comparison AbSession::run() {
   if (options_.suspects) {
     decide(measure_given());
   } else {
-    const std::set<RowName> rows = runs_.rows();
+    std::set<RowName> rows = runs_.rows();
     int next = runs_.measure(0, std::max(1, options_.least_rounds), rows);
     // What neither commit says is no comparison of the two. Asked once all kernels have run.
     const std::string foreign = runs_.foreign_file_loaded();
     if (!foreign.empty()) throw Error(Exit::environment, foreign);
-    std::vector<CaseId> suspects = questions(rows);
+    std::vector<CaseId> suspects = questions(whole(std::move(rows), 0, next));
     next = screening > 0 ? runs_.measure(0, screening, names(suspects)) : 0;
-    if (screening > 0) suspects = screen(questions(names(suspects)), next);
+    if (screening > 0) suspects = screen(questions(whole(names(suspects), 0, next)), next);
     decide(measure_screened(suspects, next));
   }
   runs_.hand_over(result_);
   result_.decided.replaying_s = options_.plan.rounds * runs_.seconds_per_row();
   for (const RowName& row : left_out_) result_.decided.left_out.insert(runs_.id_of(row));
   compare_outputs();
-  result_.interrupted = InterruptGuard::interrupted();
-  runs_.finish(result_.interrupted);
+  result_.decided.interrupted = InterruptGuard::interrupted();
+  runs_.finish(result_.decided.interrupted);
   return std::move(result_);
 }
 

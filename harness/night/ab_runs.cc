@@ -99,7 +99,21 @@ int AbRuns::measure(int first, int rounds, const std::set<RowName>& rows) {
   const int next = measure_rounds({both_sides, levels, drop}, first, rounds,
                                   options_.run.order_seed, far_, repeated_);
   refresh();
-  return next;
+  return std::max(next, first + rounds);
+}
+
+std::set<RowName> AbRuns::lacking(const std::set<RowName>& rows, int first, int last) const {
+  std::set<RowName> found;
+  for (const Recording* side : {&base_, &head_}) {
+    for (const RowName& own : side->plan().rows()) {
+      const RowName row{own.first, shown(own.second)};
+      if (!rows.contains(row)) continue;
+      for (int round = first; round < last; ++round) {
+        if (!dropped_.contains(round) && !side->has_run(round, own)) found.insert(row);
+      }
+    }
+  }
+  return found;
 }
 
 double AbRuns::seconds_per_row() const {

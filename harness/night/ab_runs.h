@@ -34,8 +34,12 @@ class AbRuns {
     base_.begin(0);
     head_.begin(0);
   }
-  /// Measures these rounds and replaces wild ones; returns the number of the next.
+  /// Measures these rounds and replaces wild ones; returns the number of the next. An interrupted
+  /// round counts: some rows have it.
   int measure(int first, int rounds, const std::set<RowName>& rows);
+  /// Those that a side which plans them has not measured in each of the rounds [first, last) that
+  /// count.
+  std::set<RowName> lacking(const std::set<RowName>& rows, int first, int last) const;
   /// Of so many rows, how many there is time for in so many rounds of both sides.
   size_t affordable(size_t rows, int rounds) const {
     return options_.run.deadline.affords(rows, rounds * seconds_per_row());

@@ -164,15 +164,89 @@ TEST_F(AbTest, ACrashOfOneSideCostsItsRowOnly) {
   fake_.program("").at("fused", 1) = Status::crashed;
   const Comparison result = run();
   EXPECT_EQ(result.decided.judged.count(id("plain")), 1u);
-  EXPECT_FALSE(result.interrupted);
+  EXPECT_FALSE(result.decided.interrupted);
 }
 
 TEST_F(AbTest, InterruptedWhileItMeasures) {
   fake_.program(base_path_).touch = [](const Request&, Result&) { raise(SIGINT); };
   const Comparison result = run();
-  EXPECT_TRUE(result.interrupted);
+  EXPECT_TRUE(result.decided.interrupted);
   EXPECT_TRUE(result.decided.judged.empty());
+  EXPECT_EQ(result.decided.left_out.size(), 4u);
   EXPECT_EQ(store().run_info(result.head_run).status, "interrupted");
+}
+
+/// An A/B of four rows, of which two are slower, that a signal ends at a row of either side.
+class InterruptedAbTest : public AbTest {
+ protected:
+  GateResult interrupted_at(int row) {
+    fake_.program("").spans["fused"] = 1100;
+    for (const std::string& path : {base_path_, std::string()}) {
+      fake_.program(path).noise = 0.0001;
+      fake_.program(path).touch = [this, row](const Request&, Result&) {
+        if (++seen_ == row) raise(SIGINT);
+      };
+    }
+    const Comparison result = run();
+    EXPECT_EQ(seen_, row) << "nothing is measured after it";
+    const Expectation base{"run 1 'base'", "", false, result.base};
+    Setting setting{Limits::cuda()};
+    setting.paired = true;
+    return judge(result.head, {{"s", base}}, setting, result.decided);
+  }
+
+  static constexpr int kScreen = 3 * 2 * 4;   // rounds, sides, rows
+  static constexpr int kConfirm = 6 * 2 * 2;  // of the slower ones
+  int seen_ = 0;
+};
+
+TEST_F(InterruptedAbTest, InItsScreenItJudgesWhatTheScreenDecided) {
+  const GateResult verdict = interrupted_at(kScreen - 1);
+  EXPECT_LE(verdict.count(Outcome::pass), 2);
+  EXPECT_GE(verdict.count(Outcome::pass), 1);
+  EXPECT_EQ(verdict.count(Outcome::regressed), 0) << "a screen fails nothing";
+  EXPECT_EQ(verdict.left_out.size() + static_cast<size_t>(verdict.count(Outcome::pass)), 4u);
+  EXPECT_EQ(verdict.cases.size(), 4u) << "each is named once";
+}
+
+TEST_F(InterruptedAbTest, InTheLastRoundItJudgesTheRowsThatHaveAllTheirPairs) {
+  const GateResult verdict = interrupted_at(kScreen + kConfirm - 1);
+  EXPECT_EQ(verdict.count(Outcome::pass), 2);
+  EXPECT_EQ(verdict.count(Outcome::regressed), 1);
+  EXPECT_EQ(verdict.count(Outcome::inconclusive), 1);
+  ASSERT_EQ(verdict.left_out.size(), 1u);
+  const auto left_out =
+      std::ranges::find(verdict.cases, Outcome::inconclusive, &CaseVerdict::outcome);
+  ASSERT_NE(left_out, verdict.cases.end());
+  EXPECT_EQ(left_out->why, "not judged: interrupted before all of its pairs were measured");
+  EXPECT_FALSE(left_out->latency) << "of fewer pairs than planned";
+  const Exit exit = decide_exit(verdict, {}, false);
+  EXPECT_EQ(exit, Exit::interrupted);
+  EXPECT_TRUE(sentence(verdict, exit).starts_with("INTERRUPTED (exit 130): 1 regressed, "));
+  EXPECT_NE(sentence(verdict, exit).find("; 1 not judged"), std::string::npos);
+}
+
+TEST_F(InterruptedAbTest, InItsFirstRoundItNamesTheRowsOfOneSide) {
+  const GateResult verdict = interrupted_at(2);
+  EXPECT_EQ(verdict.left_out.size(), 4u);
+  EXPECT_EQ(verdict.count(Outcome::inconclusive), 4);
+}
+
+TEST_F(InterruptedAbTest, InTheExtensionWhatItDidNotReachStaysOpen) {
+  ab_.plan.extra_rounds = 5;
+  ab_.plan.screen_rounds = 2;
+  fake_.program("").spans["fused"] = 1000;
+  fake_.program("").touch = [this](const Request& request, Result& result) {
+    if (request.variant == "plain") result.span_ns *= seen_++ / 2 % 2 == 0 ? 0.8 : 1.25;
+    if (seen_ == 2 * (2 + 6) + 1) raise(SIGINT);  // two rows of plain, each round
+  };
+  const Comparison result = run();
+  EXPECT_TRUE(result.decided.interrupted);
+  for (const int rows : {1, 2}) {
+    EXPECT_EQ(result.decided.judged.at(id("plain", rows)).outcome, Outcome::inconclusive);
+    EXPECT_TRUE(result.decided.cut_short(id("plain", rows)));
+    EXPECT_FALSE(result.decided.cut_short(id("fused", rows)));
+  }
 }
 
 TEST_F(AbTest, AParameterThatTheBaseDoesNotKnowIsNoErrorOfTheSuite) {
@@ -277,7 +351,7 @@ TEST_F(TimedAbTest, AfterAScreenTheMostSuspiciousComeFirst) {
     EXPECT_EQ(suspect.variant, "fused");
   }
   EXPECT_EQ(replayed, 3);
-  EXPECT_FALSE(result.interrupted);
+  EXPECT_FALSE(result.decided.interrupted);
 }
 
 TEST_F(TimedAbTest, AMachineThatGetsSlowerEndsAllTheSame) {

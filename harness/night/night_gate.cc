@@ -150,7 +150,7 @@ Replayed replay(Store& store, const GateInput& input, const std::vector<CaseId>&
     compared.push_back(keep_for_why(prepared));
     Comparison result = run_ab(store, std::move(prepared), limits);
     complete_for_why(compared.back(), result);
-    if (result.interrupted) throw Error(Exit::interrupted, "interrupted during the replay");
+    if (result.decided.interrupted) throw Error(Exit::interrupted, "interrupted during the replay");
     all.judged.merge(result.decided.judged);
     all.identical.merge(result.decided.identical);
     all.left_out.merge(result.decided.left_out);

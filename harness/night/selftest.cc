@@ -181,7 +181,7 @@ AbOptions self_against_self(const RunOptions& run, const std::vector<double>& in
 
 Comparison measure_self(Store& store, PreparedAb prepared, const SelftestOptions& options) {
   Comparison result = run_ab(store, std::move(prepared), options.limits);
-  if (result.interrupted)
+  if (result.decided.interrupted)
     give_up(Exit::interrupted, "interrupted; what was measured is in {}", options.run.db);
   return result;
 }

@@ -178,8 +178,9 @@ std::string left_out_text(const GateResult& result) {
   constexpr size_t kShown = 10;
   const auto& rows = result.left_out;
   const std::vector<std::string> shown(rows.begin(), rows.begin() + std::min(kShown, rows.size()));
-  return fmt::format("There was no time for {} rows: {}{}", rows.size(), fmt::join(shown, ", "),
-                     rows.size() > kShown ? ", …" : ".");
+  return fmt::format("{} {} rows: {}{}",
+                     result.interrupted ? "The interruption left out" : "There was no time for",
+                     rows.size(), fmt::join(shown, ", "), rows.size() > kShown ? ", …" : ".");
 }
 
 List changed(const GateResult& result) {

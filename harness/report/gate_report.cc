@@ -307,8 +307,11 @@ GateReport report_of(Store& store, const std::string& db, const Comparison& comp
       expected[id.suite] = {against_commit(base), "", false, {}};
     }
   }
+  for (const CaseId& id : comparison.decided.left_out) {
+    expected[id.suite].against = against_commit(base);  // of which nothing may be measured
+  }
   for (const auto& [id, side] : comparison.base) expected[id.suite].sides[id] = side;
-  Setting setting{report.limits, backend == Backend::host, comparison.interrupted};
+  Setting setting{report.limits, backend == Backend::host};
   setting.trust_code = comparison.trust_code;
   setting.paired = true;
   report.result = judge(comparison.head, expected, setting, comparison.decided);

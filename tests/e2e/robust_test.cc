@@ -141,6 +141,38 @@ TEST_F(RobustTest, TheRowAtHandIsGivenUp) {
   EXPECT_NE(ab.err.find("nothing is judged"), std::string::npos) << ab.err;
 }
 
+/// An A/B that a signal ends in its third round. Noise decides nothing of a wrong output.
+class CutAbTest : public RobustTest {
+ protected:
+  CutAbTest() { moegate(run()); }  // the store is there, so that no ceilings are measured
+  Outcome cut_by(int signal) const {
+    const std::string command = program() + " ab --base program=" + sabotaged("none") +
+                                " --head program=" + sabotaged("scale") +
+                                " --measure-identical --suite ./quick.suite --device host "
+                                "--db results.sqlite --out v.json --min-samples 10 "
+                                "--max-samples 20 --budget 50ms --rounds 1000,2,0";
+    const std::string third = "SELECT count(*) FROM process WHERE round = 2";
+    const int before = count(third);
+    return signalled(command, signal, [&] { return count(third) > before; });
+  }
+};
+
+TEST_F(CutAbTest, WhatHasItsPairsIsJudgedAndTheRestNamed) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const Outcome outcome = cut_by(signal);
+    EXPECT_EQ(outcome.exit, 130) << outcome.err;
+    EXPECT_TRUE(says(outcome, "INTERRUPTED (exit 130): 2 wrong, "));
+    EXPECT_TRUE(says(outcome, " not judged"));
+    EXPECT_TRUE(says(outcome, "not judged: interrupted before all of its pairs were measured"));
+    EXPECT_NE(read("v.json").find("\"exit\": 130"), std::string::npos);
+    EXPECT_EQ(query("results.sqlite",
+                    "SELECT group_concat(n || ' ' || outcome, ', ') FROM (SELECT count(*) AS n, "
+                    "outcome FROM verdict WHERE run_id = (SELECT max(run_id) FROM run) GROUP BY "
+                    "outcome ORDER BY outcome)"),
+              "4 inconclusive, 2 wrong");
+  }
+}
+
 TEST_F(RobustTest, OutputsAreCheckedFirstAndWrittenOneByOne) {
   refused(run("1", "--out no/such/x.json"), "no/such/x.json: cannot be written");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "results.sqlite"));
