@@ -20,6 +20,15 @@ std::map<std::string, Expectation> expectations(const RunInfo& base, const RunIn
   return expected;
 }
 
+/// Rows that one of two runs measured and the other has not come to.
+void leave_out_lacking(const Sides& sides, const Sides& other,
+                       std::set<CaseId, CaseIdLess>& left_out) {
+  InOrder there(other);
+  for (const auto& [id, side] : sides) {
+    if (side.measured() && !there.find_or_null(id)) left_out.insert(left_out.end(), id);
+  }
+}
+
 }  // namespace
 
 std::string against_commit(const RunInfo& base) {
@@ -39,7 +48,13 @@ GateResult judge_runs(const RunInfo& base, const RunInfo& head, Sides base_sides
   const bool same_cases = head.status == "complete" && base.options == head.options;
   Setting setting{limits, host, is_partial(head) && !same_cases};
   setting.trust_code = false;
-  return judge(head_sides, expectations(base, head, std::move(base_sides), head_sides), setting);
+  Replayed nothing;
+  nothing.interrupted = head.status != "complete";
+  if (nothing.interrupted) leave_out_lacking(base_sides, head_sides, nothing.left_out);
+  if (nothing.interrupted && base.status != "complete")  // an A/B's sides end together
+    leave_out_lacking(head_sides, base_sides, nothing.left_out);
+  return judge(head_sides, expectations(base, head, std::move(base_sides), head_sides), setting,
+               nothing);
 }
 
 PairedQuestion pair_rounds(const Side& base, const Side& head, int first, int last) {

@@ -19,7 +19,8 @@ std::string against_commit(const RunInfo& base);
 /// Whether a row was held against a run, so described, and not against a file of baselines.
 bool is_of_a_run(const std::string& against);
 
-/// The same machine code is judged, too: the numbers are what is asked about.
+/// The same machine code is judged, too: the numbers are what is asked about. If the head is
+/// not complete, the verdict is that of an interruption, and rows that a side lacks are left out.
 GateResult judge_runs(const RunInfo& base, const RunInfo& head, Sides base_sides,
                       const Sides& head_sides, const Limits& limits);
 

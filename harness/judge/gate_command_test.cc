@@ -185,6 +185,17 @@ TEST_F(GateTest, ComparesTwoRuns) {
   EXPECT_EQ(call(cmd_gate, {"--against", "1", "--run", "4"}), 21) << out_;
 }
 
+TEST_F(GateTest, ARunThatIsNotCompleteIsJudgedAndNeverPasses) {
+  add_run();
+  add_run([](Row& row, int) { return !is(row, "8", "fused"); }, "interrupted");
+  EXPECT_EQ(call(cmd_gate, {"--against", "1", "--run", "2"}), 130) << out_;
+  EXPECT_TRUE(says("INTERRUPTED (exit 130): 1 inconclusive, 3 pass of 4 rows")) << out_;
+  EXPECT_TRUE(says("1 not judged")) << out_;
+  EXPECT_TRUE(says("tokens=8")) << out_;
+  EXPECT_EQ(call(cmd_gate, {"--against", "2", "--run", "1"}), 0) << "the head is: " << out_;
+  EXPECT_TRUE(says("1 new")) << out_;
+}
+
 TEST_F(GateTest, ABrokenBaseRunPromisesNothing) {
   add_run([](Row& row, int) {
     if (is(row, "8", "fused")) row.result.status = Status::crashed;

@@ -174,6 +174,8 @@ TEST_F(AbTest, InterruptedWhileItMeasures) {
   EXPECT_TRUE(result.decided.judged.empty());
   EXPECT_EQ(result.decided.left_out.size(), 4u);
   EXPECT_EQ(store().run_info(result.head_run).status, "interrupted");
+  const std::string refused = refusal_of([&] { store().find_run("latest"); });
+  EXPECT_NE(refused.find("a side of an A/B is meant by its number"), std::string::npos) << refused;
 }
 
 /// An A/B of four rows, of which two are slower, that a signal ends at a row of either side.

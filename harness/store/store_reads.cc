@@ -41,7 +41,9 @@ int64_t Store::find_resumable(const std::string& which) {
   const RunInfo run = run_info(id);
   std::string why;
   if (run.tags.contains("ab")) {
-    why = "is a side of a comparison, whose rounds cannot be resumed; compare again";
+    why =
+        "is a side of an A/B, whose rounds cannot be resumed; compare again, or judge what there "
+        "is: `moegate gate --against BASE --run HEAD`";
   } else if (run.task != "measure") {
     why = fmt::format("is a profile ({}) and cannot be resumed; profile again", run.task);
   } else if (is_merged(run)) {
@@ -67,10 +69,11 @@ int64_t Store::find_run(const std::string& which, const std::string& task) {
                                 kOfItsOwn),
                     task);
     if (newest != 0) return newest;
-    usage_error(
-        "{}: no finished run {}; its runs: {}", db_.path(),
-        task.starts_with("measure") ? "that measures latency" : "of `moegate profile` with " + task,
-        list_runs(db_));
+    usage_error("{}: no finished run {}; its runs: {}", db_.path(),
+                task.starts_with("measure")
+                    ? "that measures latency (a side of an A/B is meant by its number)"
+                    : "of `moegate profile` with " + task,
+                list_runs(db_));
   }
   // A number is an id; a label may be a number too, so an id that does not exist is tried as one.
   const int64_t found = db_.integer(

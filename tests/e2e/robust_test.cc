@@ -173,6 +173,15 @@ TEST_F(CutAbTest, WhatHasItsPairsIsJudgedAndTheRestNamed) {
   }
 }
 
+TEST_F(CutAbTest, WhatAKilledOneStoredIsJudgedByTheGateAndNeverPasses) {
+  ASSERT_EQ(cut_by(SIGKILL).exit, 137);
+  refused("run --resume 3", "judge what there is: `moegate gate --against BASE --run HEAD`");
+  const Outcome outcome = moegate("gate --against 2 --run 3");
+  EXPECT_EQ(outcome.exit, 130) << outcome.err;
+  EXPECT_TRUE(says(outcome, "INTERRUPTED (exit 130): "));
+  EXPECT_TRUE(says(outcome, "2 wrong, "));
+}
+
 TEST_F(RobustTest, OutputsAreCheckedFirstAndWrittenOneByOne) {
   refused(run("1", "--out no/such/x.json"), "no/such/x.json: cannot be written");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "results.sqlite"));
