@@ -30,6 +30,17 @@ std::string other_of(const Look& look, const CaseId& id, const Replayed& replaye
   return other ? *other : other_question(*look.base, look.head);
 }
 
+/// Outputs, and the questions, of which `others` has those that differ.
+void hold_against_base(Look& look, const CaseId& id, const Replayed& replayed,
+                       std::map<CaseId, std::string, CaseIdLess>& others) {
+  if (!look.comparable() && !look.silent()) return;
+  look.worse = worse_of(look, id, replayed);
+  const std::string other = other_of(look, id, replayed);
+  if (other.empty()) return;
+  look.other = asks_otherwise(id.key, other);
+  others[id] = other;
+}
+
 /// Leaves a row open that its stored level may pass.
 void hint(CaseVerdict& v, const Look& look, const Replayed& replayed) {
   if (look.setting.paired || replayed.compared.count(v.id) > 0) return;
@@ -234,13 +245,7 @@ GateResult judge(const Sides& head, const std::map<std::string, Expectation>& ex
     const Judgement* again = find_or_null(replayed.judged, id);
     Look look{base_rows.measured(e, id),    side, e.against, setting, trusted,
               setting.trust_code && !again, ""};
-    if (look.comparable() || look.silent()) {
-      look.worse = worse_of(look, id, replayed);
-      if (std::string other = other_of(look, id, replayed); !other.empty()) {
-        look.other = asks_otherwise(id.key, other);
-        others[id] = std::move(other);
-      }
-    }
+    hold_against_base(look, id, replayed, others);
     if (!look.base && look.head.status == Status::unsupported) {
       ++result.unsupported;  // so the variant states, and no baseline has the row either
       continue;
