@@ -70,7 +70,7 @@ TEST_F(CudaRouterGemm, PlansOfSplitK4HaveOneHash) {
           launch_split(problem.args(), plan, where);
           device_->synchronize();
           const Checked checked = problem.check();
-          EXPECT_TRUE(checked.accuracy[0].ok) << c.key() << checked.accuracy[0].why;
+          EXPECT_LT(checked.accuracy[0].rel_l2, 1e-5) << c.key();
           EXPECT_EQ(problem.broken_guard(), "") << c.key();
           EXPECT_EQ(checked.hash, hash.value_or(checked.hash))
               << c.key() << ": tiles of " << plan.tokens << " x " << plan.experts << " over "

@@ -437,6 +437,7 @@ const Kernel<RouterGemm> kernel({
       const SplitPlan plan = plan_of(RouterGemmShape::of(c), device);
       return fmt::format("tiles of {} x {}, blocks={}", plan.tokens, plan.experts, plan.blocks);
     },
+    .tolerance = 4,  // as tile_mma's, of a quarter of K: 1.6e-6 at H = 7168, a row 1.8e-6
 });
 
 }  // namespace
