@@ -47,11 +47,6 @@ struct PackedArgs {
 };
 PackedArgs packed_args(RouterGemm& problem);
 
-/// Why no kernel of mma.sync takes a case; empty: it does.
-inline std::string mma_unsupported(const RouterGemmShape& shape) {
-  return shape.weights == DType::bf16 ? "" : "takes weights in bf16 only";
-}
-
 /// sums += the products of a group. Lane 4g + t has of experts g (sums 0, 1) and g + 8 (2, 3) the
 /// tokens 2t and 2t + 1.
 __device__ inline void multiply_group(float (&sums)[4], const GroupOfExperts& w, const uint4& x) {

@@ -34,6 +34,11 @@ struct RouterGemmShape {
   int64_t logits() const { return int64_t{tokens} * experts; }
 };
 
+/// Why no kernel of the tensor cores takes a case; empty: it does.
+inline std::string mma_unsupported(const RouterGemmShape& shape) {
+  return shape.weights == DType::bf16 ? "" : "takes weights in bf16 only";
+}
+
 /// Everything a launch needs, by value; pointers are device pointers.
 struct RouterGemmArgs {
   const uint16_t* x;  // [T, H] bf16

@@ -420,10 +420,6 @@ SplitPlan plan_of(const RouterGemmShape& shape, const DeviceFacts& device) {
   });
 }
 
-std::string unsupported(const Case& c, const DeviceFacts&) {
-  return RouterGemmShape::of(c).weights == DType::bf16 ? "" : "takes weights in bf16 only";
-}
-
 const Kernel<RouterGemm> kernel({
     .name = "split_k4",
     .backend = Backend::cuda,
@@ -432,7 +428,8 @@ const Kernel<RouterGemm> kernel({
         [](RouterGemm& problem, const Launch& where) {
           launch_split(problem.args(), plan_of(problem.shape, where.device), where);
         },
-    .unsupported = unsupported,
+    .unsupported = [](const Case& c,
+                      const DeviceFacts&) { return mma_unsupported(RouterGemmShape::of(c)); },
     .path = [](const Case& c, const DeviceFacts& device) -> std::string {
       const SplitPlan plan = plan_of(RouterGemmShape::of(c), device);
       return fmt::format("tiles of {} x {}, blocks={}", plan.tokens, plan.experts, plan.blocks);

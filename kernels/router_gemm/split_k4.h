@@ -63,7 +63,7 @@ inline int64_t nanoseconds(const SplitPlan& plan, const RouterGemmShape& shape, 
 
 /// The plan that is expected to take the least time.
 inline SplitPlan plan_split(const RouterGemmShape& shape, const ClustersOf& clusters_at_once) {
-  SplitPlan best{};
+  SplitPlan best = kSplitPlans[0];
   int64_t least = INT64_MAX;
   for (const SplitPlan& plan : kSplitPlans) {
     const int at_once = clusters_at_once(plan);
