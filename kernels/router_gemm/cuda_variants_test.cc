@@ -50,6 +50,7 @@ TEST_F(CudaRouterGemm, Fp32WeightsAreTakenWhole) {
   }
 }
 
+#ifdef MOEGATE_HAS_CUDA
 // Tiles with a rest and without, of odd and even numbers along both axes, parts of K without a
 // step.
 TEST_F(CudaRouterGemm, PlansOfSplitK4HaveOneHash) {
@@ -81,6 +82,7 @@ TEST_F(CudaRouterGemm, PlansOfSplitK4HaveOneHash) {
     }
   }
 }
+#endif
 
 TEST(RouterGemmEligibility, NamesWhatDoesNotFit) {
 #ifndef MOEGATE_HAS_CUDA
