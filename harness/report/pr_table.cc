@@ -359,8 +359,11 @@ Paragraph footer(const PrTables& tables) {
         "On a host, before and after are spans. The speed-up compares their ratios to the "
         "yardstick, which is timed beside each sample. ";
   }
-  text += fmt::format("{} of {} rows are blind to {:.3g} %. To repeat: ", tables.result.blind,
-                      tables.result.judged, 100 * limits.blind_at);
+  if (tables.result.judged > 0) {
+    text += fmt::format("{} of {} rows are blind to {:.3g} %. ", tables.result.blind,
+                        tables.result.judged, 100 * limits.blind_at);
+  }
+  text += "To repeat: ";
   line.insert(line.end(), {plain(text), code(head.command)});
   return {{line}, /*small=*/true};
 }

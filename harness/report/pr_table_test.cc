@@ -191,6 +191,9 @@ TEST_F(PrTableTest, TheFooterSaysHowItWasMeasured) {
       says("2 of 7 rows are blind to 5 %. To repeat: `ci/ab aaa111 bbb222 --filter "
            "'a|b'`</sub>\n"));
   EXPECT_FALSE(says("yardstick"));
+  t_.result.judged = t_.result.blind = 0;
+  EXPECT_TRUE(says("for all rows together), ≈ a number that is not certain. To repeat: "))
+      << comment(t_);
   t_.head.dirty = true;
   t_.head.device.backend = Backend::host;
   t_.head.command = "echo `date`\n</sub>";
