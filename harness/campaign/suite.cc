@@ -119,8 +119,11 @@ class SectionCases {
     const auto at = std::ranges::find(operators, op_, &OpDescription::name);
     if (at == operators.end()) {
       const auto known = mapped(operators, &OpDescription::name);
-      usage_error("{}:{}: [{}] op = {} is not an operator{}; known: {}", file_.path, op_line_,
-                  section_.name, op_, did_you_mean(op_, known), fmt::join(known, ", "));
+      usage_error(
+          "{}:{}: [{}] op = {} is not an operator{}; known: {}; name the file of one of your own "
+          "with --module",
+          file_.path, op_line_, section_.name, op_, did_you_mean(op_, known),
+          fmt::join(known, ", "));
     }
     params_ = at->params;
     params_.insert(params_.end(), common_params().begin(), common_params().end());

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "harness/base/text.h"
 #include "harness/kernel/choice.h"
 #include "harness/kernel/tuned.h"
 
@@ -175,7 +176,8 @@ const OpEntry& find_op(const std::string& name, const Registry& registry) {
   if (const OpEntry* op = op_of(registry, name)) return *op;
   std::vector<std::string> known;
   for (const OpEntry& op : registry.ops) known.push_back(op.name);
-  usage_error("unknown operator '{}'; known: {}", name, fmt::join(known, ", "));
+  usage_error("unknown operator '{}'{}; known: {}; name the file of one of your own with --module",
+              name, did_you_mean(name, known), fmt::join(known, ", "));
 }
 
 const OpEntry& find_op(const std::string& name) {

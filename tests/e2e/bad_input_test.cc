@@ -72,7 +72,7 @@ TEST_F(BadInputTest, ATimeHasAUnit) {
 TEST_F(BadInputTest, SuitesAndParameters) {
   expect("verify --suite nowhere", 2, {"nowhere", "list suites"});
   write("op.suite", "op = topk_srot\n[a]\ntokens = 1\n");
-  expect("verify --suite ./op.suite", 2, {"op.suite", "topk_srot", "topk_sort"});
+  expect("verify --suite ./op.suite", 2, {"op.suite", "topk_srot", "topk_sort", "--module"});
   write("line.suite", "op = topk_sort\n[a]\nwhat is this\n");
   expect("verify --suite ./line.suite", 2, {"line.suite", "3"});
   const std::string rest = "experts = 8\ntopk = 2\nhidden = 8\n[a]\n";

@@ -158,7 +158,8 @@ TEST_F(NewTest, WhatCannotBeIsRefused) {
   refuse("operator mine --op moe_sum", "--op");
   refuse("suite mine --language cuda", "--language cuda");
   refuse("variant idea", "--op OPERATOR");
-  refuse("variant idea --op moe_smu", "unknown operator 'moe_smu'; known: ");
+  refuse("variant idea --op moe_smu", "'moe_smu' (did you mean 'moe_sum'?); known: ");
+  refuse("variant idea --op mine", "; name the file of one of your own with --module");
   refuse("variant blocked --op moe_sum", "has a host variant 'blocked'");
   refuse("variant idea --op moe_sum --language rust", "use cpp, cuda or python");
   refuse("suite mine --suite nowhere", "no suite 'nowhere'");
