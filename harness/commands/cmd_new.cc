@@ -3,6 +3,7 @@
 // and verifies.
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cctype>
 #include <string>
 #include <utility>
@@ -353,6 +354,16 @@ void check_flags(const StartOptions& options, const std::set<std::string>& given
   refuse_flags(given, {is_suite ? "language" : "op"}, why);
 }
 
+/// An operator that only this project has lies in its files, and its cases in its suites.
+void look_in_project(StartOptions& options, const std::set<std::string>& given) {
+  const auto& tools = own_registry().ops;
+  if (given.contains("module") || std::ranges::count(tools, options.op, &OpEntry::name) > 0) return;
+  const Project project = find_project();
+  options.kernels = project.values("module");
+  const auto suites = project.values("suite");
+  if (!given.contains("suite") && !suites.empty()) options.suite = suites.front();
+}
+
 std::optional<StartOptions> read_new(const Args& args) {
   StartOptions options;
   Flags flags;
@@ -385,6 +396,7 @@ std::optional<StartOptions> read_new(const Args& args) {
   check_name(options);
   check_flags(options, given);
   if (options.what == "suite" && options.op.empty()) options.op = "moe_sum";
+  if (!options.op.empty()) look_in_project(options, given);
   return options;
 }
 

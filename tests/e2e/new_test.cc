@@ -92,6 +92,19 @@ TEST_F(NewTest, AVariantMayBeOfAnOperatorInAFile) {
   EXPECT_NE(outcome.out.find("5 unsupported"), std::string::npos) << outcome.out;
 }
 
+TEST_F(NewTest, TheProjectsOperatorsNeedNoFlag) {
+  make("operator row_scale --language python", "row_scale.py\nrow_scale.suite\nmoegate.ini\n");
+  const Outcome verified = next("variant later --language python --op row_scale", 0);
+  EXPECT_EQ(verified.exit, 0) << verified.err;
+  EXPECT_NE(verified.out.find("5 unsupported"), std::string::npos) << verified.out;
+  const Outcome listed = next("suite more --op row_scale", 0);
+  EXPECT_EQ(listed.exit, 0) << listed.err;
+  EXPECT_NE(listed.out.find("\nmore   example  row_scale/"), std::string::npos) << listed.out;
+  // Operators of the tool take no heed of the project.
+  make("variant idea --language python --op moe_align", "idea.py\n");
+  EXPECT_EQ(read("idea.py").find("row_scale"), std::string::npos) << read("idea.py");
+}
+
 TEST_F(NewTest, ASuiteIsOneOfItsOperator) {
   const Outcome listed = next("suite mine", 0);
   EXPECT_EQ(listed.exit, 0) << listed.err;
