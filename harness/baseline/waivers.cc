@@ -2,7 +2,7 @@
 #include "harness/baseline/waivers.h"
 
 #include <fmt/chrono.h>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <ctime>
@@ -159,11 +159,13 @@ void check_life(const Section& s, const Waiver& w, sys_days day) {
 }
 
 void refuse_unknown(const Section& s) {
-  static const std::set<std::string> kKnown = {"cases",          "max_cases", "variant", "class",
-                                               "metric",         "reason",    "issue",   "owner",
-                                               "max_regression", "created",   "expires"};
+  static const std::vector<std::string> kKnown = {"cases",          "max_cases", "variant", "class",
+                                                  "metric",         "reason",    "issue",   "owner",
+                                                  "max_regression", "created",   "expires"};
   for (const auto& [name, value] : s.fields) {
-    if (kKnown.count(name) == 0) s.fail("has an unknown field '{}'; remove it", name);
+    if (std::ranges::count(kKnown, name) > 0) continue;
+    s.fail("has an unknown field '{}'{}; known: {}", name, did_you_mean(name, kKnown),
+           fmt::join(kKnown, ", "));
   }
 }
 

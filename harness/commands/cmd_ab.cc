@@ -321,7 +321,8 @@ int cmd_ab(const Args& args) {
   }
   const auto is_whole = [&](const auto& row) { return !result.decided.cut_short(row.first); };
   if (result.decided.interrupted && std::ranges::none_of(result.head, is_whole)) {
-    give_up(Exit::interrupted, "interrupted: nothing is judged; what was measured is in {}",
+    give_up(Exit::interrupted,
+            "interrupted: nothing is judged; compare again (what was measured is in {})",
             ab.run.db);
   }
   GateReport report = report_of(store, ab.run.db, result, limits);
