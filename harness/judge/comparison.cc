@@ -49,10 +49,13 @@ GateResult judge_runs(const RunInfo& base, const RunInfo& head, Sides base_sides
   Setting setting{limits, host, is_partial(head) && !same_cases};
   setting.trust_code = false;
   Replayed nothing;
-  nothing.interrupted = head.status != "complete";
-  if (nothing.interrupted) leave_out_lacking(base_sides, head_sides, nothing.left_out);
-  if (nothing.interrupted && base.status != "complete")  // an A/B's sides end together
-    leave_out_lacking(head_sides, base_sides, nothing.left_out);
+  if (head.status != "complete") {
+    nothing.interrupted = true;
+    leave_out_lacking(base_sides, head_sides, nothing.left_out);
+    if (base.status != "complete") {  // an A/B's sides end together
+      leave_out_lacking(head_sides, base_sides, nothing.left_out);
+    }
+  }
   return judge(head_sides, expectations(base, head, std::move(base_sides), head_sides), setting,
                nothing);
 }

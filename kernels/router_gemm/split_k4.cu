@@ -54,6 +54,7 @@ struct SplitTile {
   static constexpr int kTokens = kGroups * 64, kExperts = kExpertsOf;
   static constexpr int kWarps = kGroups * 4, kMultipliers = kWarps * 32;
   static constexpr int kThreads = kMultipliers + 128;
+  static constexpr int kAtLogits = kMultipliers + 32;  // threads: and who fetches biases
   static constexpr int kSums = kExperts / 2, kOctets = kExperts / 8;  // of a thread; see multiply()
   static constexpr bool kTakesRegisters = kWarps * kExperts == 8 * 128;
   /// Of small tiles a stage has two panels of K: products of one are as long as what they wait for.
@@ -222,7 +223,7 @@ __device__ __forceinline__ void multiply_part(float (&sums)[T::kSums], int stage
   }
   wait_products();
   if (stages > 0) reader.hand_back(1);
-  if (stages == 0) {
+  if (stages == 0) {  // no else: with one, or without settle() behind it, sums get more registers
 #pragma unroll
     for (float& sum : sums) sum = 0;
   }
@@ -317,7 +318,7 @@ __device__ void reduce(const float (&sums)[T::kSums], const SplitWork& work,
     send(&shared.inbox[slot(place.rank, octet - to * share)], &shared.arrived, to,
          octet_of(sums, octet));
   }
-  sync_barrier<T::kMultipliers + 32>(kLogitsBarrier);
+  sync_barrier<T::kAtLogits>(kLogitsBarrier);
   wait_inbox(&shared.arrived);
 #pragma unroll 1
   for (int octet = 0; octet < share; ++octet) {
@@ -335,7 +336,7 @@ template <class T>
 __device__ void store_all(const float (&sums)[T::kSums], const SplitWork& work,
                           const SplitPlace& place, typename T::Shared& shared) {
   static_assert(sizeof(shared.stages) >= T::kTokens * T::kExperts * 4);
-  sync_barrier<T::kMultipliers + 32>(kLogitsBarrier);  // nobody reads stages any more
+  sync_barrier<T::kAtLogits>(kLogitsBarrier);  // nobody reads stages any more
   float4* const staged = reinterpret_cast<float4*>(shared.stages) + threadIdx.x;
 #pragma unroll
   for (int octet = 0; octet < T::kOctets; ++octet) {
@@ -355,7 +356,7 @@ __device__ void fetch_biases(const RouterGemmArgs& args, const SplitPlace& place
     const int expert = place.first_expert + i;
     shared.bias[i] = expert < args.shape.experts ? args.bias_of(expert) : 0;
   }
-  arrive_at_barrier<T::kMultipliers + 32>(kLogitsBarrier);
+  arrive_at_barrier<T::kAtLogits>(kLogitsBarrier);
 }
 
 /// Grid: blocks of a cluster, what clusters take of tokens, and of experts.
