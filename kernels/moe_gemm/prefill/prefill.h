@@ -19,7 +19,7 @@ void launch_sorted(const MoeGemmArgs& args, int cluster, const Launch& where);
 void launch_sorted_rows(const MoeGemmArgs& args, int cluster, const Launch& where);
 void launch_sorted_token_sums(const MoeGemmArgs& args, int cluster, const Launch& where);
 /// The better number of blocks, fitted to what `moegate tune` measured of fp8 MoE layers on H200s:
-/// in token order at most 3.3 % behind the other (reports/gallery/nvidia-h200-default-blocks.md).
+/// in token order at most 3.4 % behind the other (reports/gallery/nvidia-h200-default-blocks.md).
 int usual_cluster(const MoeGemmShape& shape, bool sorted);
 std::string unsupported(const MoeGemmShape& shape);
 
