@@ -39,9 +39,11 @@ __device__ void init_barriers(int warp, uint64_t (&barriers)[kCount], int arriva
   init_barriers<kCount>(warp, &barriers[0], arrivals);
 }
 /// What the thread wrote before is visible to whoever waits.
+__device__ inline void arrive_barrier(uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
 __device__ inline void arrive_barrier(uint64_t* barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
-               : "memory");
+  arrive_barrier(shared_address(barrier));
 }
 /// Once for the warp, which calls it together: what its lanes did before counts as done.
 __device__ inline void arrive_warp(uint64_t* barrier) {

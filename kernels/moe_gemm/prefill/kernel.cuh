@@ -16,7 +16,6 @@ __device__ void prepare_barriers(Shared<Out>& shared) {
   init_barriers(1, shared.empty, R::kMultipliers / 32 * kCluster);
   init_barriers(2, shared.staged_full, R::kMultipliers / 32 / 2);
   init_barriers(3, shared.staged_empty, 1);
-  init_barriers(4, shared.turns, R::kMultipliers / 32 / 2);
   fence_barrier_init();
   __syncthreads();
 }

@@ -15,46 +15,43 @@ __device__ inline float load_shared(uint32_t address) {
   return value;
 }
 
-/// The stage may be filled again, in both blocks where weights are shared.
+/// What a multiplying warp knows of shared memory: addresses, computed once. In the loop each would
+/// take some hundred cycles, between the end of a product and the start of the next.
 template <int kCluster, class Out>
-__device__ void release(Shared<Out>& shared, int stage) {
-  __syncwarp();
-  const int lane = threadIdx.x % 32;
-  if constexpr (kCluster == 1) {
-    if (lane == 0) arrive_barrier(&shared.empty[stage]);
-  } else if (lane < kCluster) {
-    arrive_at(shared_address_of(shared_address(&shared.empty[stage]), lane));
+struct Addresses {
+  uint32_t rows, weights;  // operands of stage 0
+  uint32_t full, factors;  // of stage 0
+  uint32_t empty;          // of stage 0, in the block that is this lane's
+
+  __device__ explicit Addresses(Shared<Out>& shared) {
+    const uint32_t stages = shared_address(shared.stages);
+    rows = uniform(operand(stages + kWeightBytes + warpgroup() * kHalfRowBytes));
+    weights = uniform(operand(stages));
+    full = uniform(shared_address(shared.full));
+    factors = uniform(shared_address(shared.factors));
+    empty = shared_address(shared.empty);
+    if constexpr (kCluster > 1) empty = shared_address_of(empty, threadIdx.x % kCluster);
   }
-}
+  __device__ void wait_full(const Ring& ring) const {
+    wait_barrier(full + ring.stage * 8, ring.phase);
+  }
+  /// The stage may be filled again, in both blocks where weights are shared.
+  __device__ void release(int stage) const {
+    __syncwarp();
+    if (threadIdx.x % 32 >= kCluster) return;
+    if constexpr (kCluster == 1) {
+      arrive_barrier(empty + stage * 8);
+    } else {
+      arrive_at(empty + stage * 8);
+    }
+  }
+};
 
-/// Whose products start next. By barriers in shared memory, not named ones: no instruction
-/// moves across the loop of their wait, where sums that are added up before a `bar.sync` are
-/// scheduled behind it. Every stage has an even number of turns: whose phase is over is known
-/// from the product.
-template <class Out>
-__device__ void wait_turn(Shared<Out>& shared, int product) {
-  static_assert(kProducts % 2 == 0);
-  wait_barrier(&shared.turns[warpgroup()], product % 2);
-}
-/// Warpgroup 1 passes once at the start: the first turn is warpgroup 0's.
-template <class Out>
-__device__ void pass_turn(Shared<Out>& shared) {
-  arrive_warp(&shared.turns[1 - warpgroup()]);
-}
-
-/// acc = the product of 64 rows and 128 columns over 128 of K, started in this warpgroup's turn,
-/// and `meanwhile` while the tensor cores work. The turn passes as soon as the instructions are
-/// issued: the other's queue up behind them, and are under way by the time that these are done and
-/// added up.
-template <class Out, class F>
-__device__ void multiply_in_turn(Shared<Out>& shared, int product, uint32_t a, uint32_t b,
-                                 float (&acc)[kSums], F meanwhile) {
-  wait_turn(shared, product);
-  begin_products();
-#pragma unroll
-  for (int k = 0; k < 4; ++k) multiply<kProductColumns>(acc, a + 2 * k, b + 2 * k, k > 0);
-  commit_products();
-  pass_turn(shared);
+/// acc = the product of 64 rows and 128 columns over 128 of K, and `meanwhile` while the tensor
+/// cores work.
+template <class F>
+__device__ void multiply_group(uint32_t a, uint32_t b, float (&acc)[kSums], F meanwhile) {
+  start_group<kProductColumns>(acc, a, b);
   meanwhile();
   wait_products();
 }
@@ -130,25 +127,25 @@ __device__ void scale_once(uint32_t factors, bool with_routing, Sums& sums, floa
 }
 
 template <Order kOrder, int kCluster, class Out>
-__device__ void multiply_tile(const MoeGemmArgs& args, Shared<Out>& shared, Ring& ring, Sums& sums,
-                              RowFactors& factors) {
+__device__ void multiply_tile(const MoeGemmArgs& args, const Addresses<kCluster, Out>& at,
+                              Ring& ring, Sums& sums, RowFactors& factors) {
   const int groups = args.shape.k_groups();
-  const uint32_t rows_at = kWeightBytes + warpgroup() * kHalfRowBytes;
   for (int g = 0; g < groups; ++g, ring.advance()) {
-    const uint32_t stage = shared_address(shared.stages[ring.stage]);
-    wait_barrier(&shared.full[ring.stage], ring.phase);
+    const uint32_t stage = ring.stage * (kStageBytes >> 4), a = at.rows + stage,
+                   b = at.weights + stage;
+    const uint32_t factors_at =
+        at.factors + ring.stage * static_cast<uint32_t>(sizeof(StageFactors<Out>));
+    at.wait_full(ring);
     if (kOrder == Order::tokens) fence_for_products();
-    const uint32_t a = uniform(operand(stage + rows_at)), b = uniform(operand(stage));
 #pragma unroll
     for (int p = 0; p < kProducts; ++p) {
       float acc[kSums];
-      multiply_in_turn(shared, p, a, b + p * (kProductColumns * kMoeGroup >> 4), acc, [&] {
+      multiply_group(a, b + p * (kProductColumns * kMoeGroup >> 4), acc, [&] {
         if (p > 0 || kScaledOnce<Out>) return;
-        factors.load(shared_address(&shared.factors[ring.stage]),
-                     g == groups - 1 && args.routing_weights);
+        factors.load(factors_at, g == groups - 1 && args.routing_weights);
       });
       const bool scales = kScaledOnce<Out> && p == kProducts - 1 && g == groups - 1;
-      if (p == kProducts - 1 && !scales) release<kCluster>(shared, ring.stage);
+      if (p == kProducts - 1 && !scales) at.release(ring.stage);
 #pragma unroll
       for (int i = 0; i < kSums; ++i) {
         if constexpr (kScaledOnce<Out>) {
@@ -158,9 +155,8 @@ __device__ void multiply_tile(const MoeGemmArgs& args, Shared<Out>& shared, Ring
         }
       }
       if (scales) {
-        scale_once<Out>(shared_address(&shared.factors[ring.stage]), args.routing_weights, sums,
-                        factors.routing);
-        release<kCluster>(shared, ring.stage);
+        scale_once<Out>(factors_at, args.routing_weights, sums, factors.routing);
+        at.release(ring.stage);
       }
     }
   }
@@ -169,25 +165,21 @@ __device__ void multiply_tile(const MoeGemmArgs& args, Shared<Out>& shared, Ring
 /// The same of sums that stay in the tensor cores' registers over all of K: nothing is added up
 /// between products, so that both of a stage are under way at once.
 template <int kCluster, class Out>
-__device__ void multiply_whole_tile(const MoeGemmArgs& args, Shared<Out>& shared, Ring& ring,
-                                    Sums& sums, float (&weights)[2]) {
+__device__ void multiply_whole_tile(const MoeGemmArgs& args, const Addresses<kCluster, Out>& at,
+                                    Ring& ring, Sums& sums, float (&weights)[2]) {
   const int groups = args.shape.k_groups();
-  const uint32_t rows_at = kWeightBytes + warpgroup() * kHalfRowBytes;
   std::conditional_t<kInt8<Out>, int, float> whole[kProducts][kSums] = {};
   for (int g = 0;; ++g) {
-    const uint32_t stage = shared_address(shared.stages[ring.stage]);
-    wait_barrier(&shared.full[ring.stage], ring.phase);
+    const uint32_t stage = ring.stage * (kStageBytes >> 4), a = at.rows + stage,
+                   b = at.weights + stage;
+    at.wait_full(ring);
     fence_for_products();
-    const uint32_t a = uniform(operand(stage + rows_at)), b = uniform(operand(stage));
 #pragma unroll
-    for (int p = 0; p < kProducts; ++p) {
-      wait_turn(shared, p);
+    for (int p = 0; p < kProducts; ++p)
       start_group<kProductColumns>(whole[p], a, b + p * (kProductColumns * kMoeGroup >> 4), true);
-      pass_turn(shared);
-    }
     wait_products();
     if (g == groups - 1) break;
-    release<kCluster>(shared, ring.stage);
+    at.release(ring.stage);
     ring.advance();
   }
 #pragma unroll
@@ -195,21 +187,18 @@ __device__ void multiply_whole_tile(const MoeGemmArgs& args, Shared<Out>& shared
 #pragma unroll
     for (int i = 0; i < kSums; ++i) sums[p][i] = static_cast<float>(whole[p][i]);
   }
-  scale_once<Out>(shared_address(&shared.factors[ring.stage]), args.routing_weights, sums, weights);
-  release<kCluster>(shared, ring.stage);
+  scale_once<Out>(at.factors + ring.stage * static_cast<uint32_t>(sizeof(StageFactors<Out>)),
+                  args.routing_weights, sums, weights);
+  at.release(ring.stage);
   ring.advance();
 }
 
 /// For a warpgroup whose rows are all padding.
 template <int kCluster, class Out>
-__device__ void pass_tile(int groups, Shared<Out>& shared, Ring& ring) {
+__device__ void pass_tile(int groups, const Addresses<kCluster, Out>& at, Ring& ring) {
   for (int g = 0; g < groups; ++g, ring.advance()) {
-    for (int p = 0; p < kProducts; ++p) {
-      wait_turn(shared, p);
-      pass_turn(shared);
-    }
-    wait_barrier(&shared.full[ring.stage], ring.phase);
-    release<kCluster>(shared, ring.stage);
+    at.wait_full(ring);
+    at.release(ring.stage);
   }
 }
 
@@ -220,20 +209,20 @@ __device__ void multiply_tiles(const MoeGemmArgs& args, const Out& out, Shared<O
   const int half = warpgroup();
   Ring ring{Out::kStages};
   uint32_t phase = 0;  // of the staged output
-  if (half == 1) pass_turn(shared);
+  const Addresses<kCluster, Out> at(shared);
   for (int index = tiles.first; index < tiles.all; index += tiles.step) {
-    wait_barrier(&shared.full[ring.stage], ring.phase);
+    at.wait_full(ring);
     if (shared.halves[ring.stage] <= half) {
-      pass_tile<kCluster>(args.shape.k_groups(), shared, ring);
+      pass_tile(args.shape.k_groups(), at, ring);
       continue;
     }
     Sums sums = {};
     RowFactors factors;
     factors.routing[0] = factors.routing[1] = 1;
     if constexpr (kWhole<Out>) {
-      multiply_whole_tile<kCluster>(args, shared, ring, sums, factors.routing);
+      multiply_whole_tile(args, at, ring, sums, factors.routing);
     } else {
-      multiply_tile<kOrder, kCluster>(args, shared, ring, sums, factors);
+      multiply_tile<kOrder>(args, at, ring, sums, factors);
     }
     wait_barrier(&shared.staged_empty[half], phase ^ 1);
     out.stage(args.shape, tiles.get(index), sums, factors.routing,

@@ -65,8 +65,7 @@ enum Halves : int { kNoHalf, kFirstHalf, kBothHalves };
 /// What becomes of a tile's sums is a type, and an object of it an argument of the kernel:
 /// - kStages, kStagedBytes: what shared memory holds, the latter of half a tile's output
 /// - kGateWithUp: the second product's columns are N/2 behind the first one's, not next to them
-/// - kRowsFirst: whether tiles follow each other down the rows, then across the columns, or
-///   across first
+/// - kRowsFirst: whether tiles follow each other down all rows, then across the columns
 /// - stage(): a multiplying warpgroup leaves its sums in shared memory
 /// - start(): a warp starts the copies of what was staged
 /// - kScaledOnce: whether scale factors follow the sum over all of K
@@ -95,7 +94,7 @@ struct Shared {
   StageFactors<Out> factors[kStages];
   int halves[kStages];
   uint64_t full[kStages], empty[kStages];
-  uint64_t staged_full[2], staged_empty[2], turns[2];  // per warpgroup that multiplies
+  uint64_t staged_full[2], staged_empty[2];  // per warpgroup that multiplies
 };
 
 template <class Out>

@@ -7,11 +7,10 @@
 //   factors a tile ahead and copy scale factors into the stages; two write.
 // - Output leaves shared memory by bulk copies, a row of 512 bytes each, wherever the row belongs,
 //   while the next tile is multiplied. The third of three stages pays for the staged tile.
-// - The two multiplying warpgroups take turns at starting products: what one starts queues up
-//   behind the other's. Products that run side by side end side by side, and leave the tensor cores
-//   idle while both warpgroups add up.
-// - Nobody waits for an address. Operands' places are computed in uniform registers, gathered rows'
-//   pointers advance by constants (gathered_rows.cuh), TMA and barriers are started by an elected
+// - Of the two multiplying warpgroups one multiplies while the other adds up. Who is to start next
+//   is not said: they fall into turns.
+// - Nobody waits for an address. Places in shared memory are computed once, gathered rows' pointers
+//   advance by constants (gathered_rows.cuh), TMA and barriers are started by an elected
 //   lane (barrier.cuh).
 // - Halves of blocks that are padding are neither copied nor multiplied, so that blocks of 128
 //   serve 64 rows per expert, too.
@@ -203,7 +202,7 @@ KernelSpec<P> variant(std::string name, std::string help, Step<P> launch,
 template <class P>
 KernelSpec<P> in_token_order() {
   return variant<P, false>(
-      "prefill", "wgmma in turns, apart from the warps that gather, look up and write",
+      "prefill", "wgmma, apart from the warps that gather, look up and write",
       [](P& problem, const Launch& where) {
         launch_tokens(problem.args(), usual_cluster(problem.shape, false), where);
       });
