@@ -11,6 +11,9 @@ constexpr int kTokens = 128;          // routed rows of a tile
 constexpr int kColumns = 256;         // of a tile: rows of weights
 constexpr int kProductColumns = 128;  // of each of its two products
 
+constexpr int kFewColumns = 16;  // of tiles: eight blocks of rows are under way side by side
+constexpr int kStrip = 16;       // blocks of rows
+
 struct Place {
   int block, column;  // the latter as if a tile's columns were next to each other
 };
@@ -28,9 +31,11 @@ struct ProductColumns {
   }
 };
 
-/// Tiles of so many blocks of rows and of columns, across the columns first or down the rows first.
-/// Blocks of rows of one expert are near each other and find its weights in L2. The blocks of a
-/// cluster of two have neighbouring blocks of rows and the same columns.
+/// Tiles of so many blocks of rows and of columns: across the columns first, so that tiles which
+/// are under way side by side find each other's rows and weights in L2. Where an expert's weights
+/// are too many columns for that, in strips of kStrip blocks: down a strip's rows, then across its
+/// columns. Or down all rows first. The blocks of a cluster of two have neighbouring blocks of rows
+/// and the same columns.
 template <int kCluster, bool kRowsFirst>
 struct TileOrder {
   int blocks, columns;
@@ -38,13 +43,18 @@ struct TileOrder {
   MOEGATE_HD int groups() const { return (blocks + kCluster - 1) / kCluster; }
   /// Tiles of a cluster.
   MOEGATE_HD int all() const { return groups() * columns; }
+  /// Groups of a strip.
+  MOEGATE_HD int height() const {
+    if (kRowsFirst) return groups();
+    return columns > kFewColumns ? kStrip / kCluster : 1;
+  }
   /// The tile of block `rank` of a cluster. The last of an odd number of blocks has a neighbour
   /// that is not there.
   MOEGATE_HD Place get(int index, int rank) const {
-    const int inner = kRowsFirst ? groups() : columns, outer = index / inner;
-    const int group = kRowsFirst ? index - outer * inner : outer;
-    const int column = kRowsFirst ? outer : index - outer * inner;
-    return {group * kCluster + rank, column * kColumns};
+    const int first = index / (height() * columns) * height();
+    const int left = groups() - first, rows = height() < left ? height() : left;
+    const int in_strip = index - first * columns, column = in_strip / rows;
+    return {(first + in_strip - column * rows) * kCluster + rank, column * kColumns};
   }
 };
 

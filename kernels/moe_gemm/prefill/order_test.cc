@@ -13,8 +13,8 @@ namespace {
 /// Every tile once; the last of an odd number of blocks may have a neighbour that is not there.
 template <int kCluster, bool kRowsFirst>
 void expect_every_tile_once() {
-  for (const int blocks : {1, 2, 5, 8}) {
-    for (const int columns : {1, 3}) {
+  for (const int blocks : {1, 2, 5, 8, kStrip, kStrip + 1, 3 * kStrip - 3}) {
+    for (const int columns : {1, 3, kFewColumns + 1}) {
       const TileOrder<kCluster, kRowsFirst> order{blocks, columns};
       std::set<std::pair<int, int>> tiles;
       for (int index = 0; index < order.all(); ++index) {
@@ -47,6 +47,20 @@ TEST(PrefillOrder, GoesAcrossTheColumnsOrDownTheRows) {
   EXPECT_EQ(down.get(1, 0).block, 1);
   EXPECT_EQ(down.get(1, 0).column, 0);
   EXPECT_EQ(down.get(4, 0).column, kColumns);
+}
+
+// Weights of many columns: whole strips, then what is left.
+TEST(PrefillOrder, GoesDownStripsOfRows) {
+  constexpr int kWide = kFewColumns + 1;
+  const TileOrder<2, false> order{kStrip + 3, kWide};
+  EXPECT_EQ(order.get(1, 1).block, 3);
+  EXPECT_EQ(order.get(1, 1).column, 0);
+  EXPECT_EQ(order.get(kStrip / 2, 0).block, 0);
+  EXPECT_EQ(order.get(kStrip / 2, 0).column, kColumns);
+  constexpr int kRest = kStrip / 2 * kWide;
+  EXPECT_EQ(order.get(kRest + 1, 0).block, kStrip + 2);
+  EXPECT_EQ(order.get(kRest + 2, 0).block, kStrip);
+  EXPECT_EQ(order.get(kRest + 2, 0).column, kColumns);
 }
 
 // I = 384: three tiles, each a group of 128 gates and the ups that go with them.
