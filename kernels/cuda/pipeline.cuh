@@ -24,7 +24,7 @@ __device__ inline void fence_for_products() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/// Starts a copy of 16 or 4 bytes; zeros where `there` is false.
+/// Starts a copy of 4, 8 or 16 bytes; zeros where `there` is false.
 template <int Bytes>
 __device__ void copy_async(uint32_t to, const void* from, bool there) {
   if constexpr (Bytes == 16) {
@@ -32,8 +32,8 @@ __device__ void copy_async(uint32_t to, const void* from, bool there) {
                  "r"(there ? 16 : 0)
                  : "memory");
   } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from),
-                 "r"(there ? 4 : 0)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(Bytes),
+                 "r"(there ? Bytes : 0)
                  : "memory");
   }
 }

@@ -55,7 +55,7 @@ struct Asked {
   }
 };
 
-/// Scale factors of a tile, 4 bytes at a time; where they begin, in elements.
+/// Scale factors of a tile; where they begin, in elements.
 template <Order kOrder>
 struct FactorCopies {
   static constexpr int kEach = 2;
@@ -78,18 +78,37 @@ struct FactorCopies {
     const int n_group = min(column / kMoeGroup, s.n_groups() - 1);
     of_weights = (asked.expert * s.n_groups() + n_group) * s.k_groups();
   }
-  __device__ void start(const MoeGemmArgs& args, int thread, int g, Factors& to) const {
+  /// Of group g, in the stage that is `stages` after the first one of all.
+  template <class Out>
+  __device__ void start(const MoeGemmArgs& args, int thread, int g, uint32_t stages,
+                        Shared<Out>& shared, int stage) const {
+    Factors& to = shared.factors[stage];
     const bool routing = args.routing_weights && g == args.shape.k_groups() - 1;
+    const RowFactorPlaces places(args.shape);
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
       if (ids[i] >= args.shape.rows()) continue;
       const int row = thread + i * kHalfTokens;
-      copy_async<4>(shared_address(&to.rows[row]), args.x_scales + of_rows[i] + g, true);
+      if (places.starts(stages))
+        copy_batch(places.batch,
+                   shared_address(&shared.row_factors[places.get(stages) + row * places.batch]),
+                   args.x_scales + of_rows[i] + g);
       if (routing)
         copy_async<4>(shared_address(&to.routing[row]), args.routing_weights + ids[i], true);
     }
     if (thread < kProducts)
       copy_async<4>(shared_address(&to.weights[thread]), args.weight_scales + of_weights + g, true);
+  }
+
+ private:
+  static __device__ void copy_batch(uint32_t floats, uint32_t to, const float* from) {
+    if (floats == 4) {
+      copy_async<16>(to, from, true);
+    } else if (floats == 2) {
+      copy_async<8>(to, from, true);
+    } else {
+      copy_async<4>(to, from, true);
+    }
   }
 };
 
@@ -105,8 +124,11 @@ struct FactorCopiesOnce {
       : ids{asked.ids[0], asked.ids[1]}, expert(asked.expert), column(columns.first) {
     static_assert(!Out::kGateWithUp);  // the second product's are next to them
   }
-  __device__ void start(const MoeGemmArgs& args, int thread, int g, FactorsOnce& to) const {
+  template <class Out>
+  __device__ void start(const MoeGemmArgs& args, int thread, int g, uint32_t, Shared<Out>& shared,
+                        int stage) const {
     if (g < args.shape.k_groups() - 1) return;
+    FactorsOnce& to = shared.factors[stage];
 #pragma unroll 1
     for (int at = thread; at < kColumns; at += kThreads) {
       copy_async<4>(shared_address(&to.columns[at]),
@@ -166,7 +188,9 @@ __device__ void copy(const Maps& maps, const MoeGemmArgs& args, const Out& out,
   const bool one_lane = elected(), starts = uniform(thread / 32) == 0 && one_lane;
   Ring ring{Out::kStages};
   Asked<kCluster, Out> next(args, tiles, tiles.first, thread);
-  for (int index = tiles.first; index < tiles.all; index += tiles.step) {
+  const int groups = args.shape.k_groups();
+  uint32_t stages = 0;  // of the tiles before
+  for (int index = tiles.first; index < tiles.all; index += tiles.step, stages += groups) {
     const Asked<kCluster, Out> asked = next;
     Place place = tiles.get(index);
     const Halves halves = !tiles.is_there(place)                  ? kNoHalf
@@ -180,7 +204,7 @@ __device__ void copy(const Maps& maps, const MoeGemmArgs& args, const Out& out,
     const int row_bytes = kOrder == Order::sorted ? halves * kHalfRowBytes : 0;
     if (index + tiles.step < tiles.all)
       next = Asked<kCluster, Out>(args, tiles, index + tiles.step, thread);
-    for (int g = 0; g < args.shape.k_groups(); ++g, ring.advance()) {
+    for (int g = 0; g < groups; ++g, ring.advance()) {
       const uint32_t stage = shared_address(shared.stages[ring.stage]);
       uint64_t* full = &shared.full[ring.stage];
       wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
@@ -201,7 +225,7 @@ __device__ void copy(const Maps& maps, const MoeGemmArgs& args, const Out& out,
           copy_tile(stage + kWeightBytes + at, &maps.rows, g * kMoeGroup,
                     place.block * kTokens + at / kMoeGroup, full);
       }
-      factors.start(args, thread, g, shared.factors[ring.stage]);
+      factors.start(args, thread, g, stages + g, shared, ring.stage);
       arrive_after_copies(full);
     }
   }

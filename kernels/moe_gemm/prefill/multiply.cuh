@@ -21,7 +21,8 @@ template <int kCluster, class Out>
 struct Addresses {
   uint32_t rows, weights;  // operands of stage 0
   uint32_t full, factors;  // of stage 0
-  uint32_t empty;          // of stage 0, in the block that is this lane's
+  uint32_t row_factors;
+  uint32_t empty;  // of stage 0, in the block that is this lane's
 
   __device__ explicit Addresses(Shared<Out>& shared) {
     const uint32_t stages = shared_address(shared.stages);
@@ -29,6 +30,7 @@ struct Addresses {
     weights = uniform(operand(stages));
     full = uniform(shared_address(shared.full));
     factors = uniform(shared_address(shared.factors));
+    row_factors = uniform(shared_address(shared.row_factors));
     empty = shared_address(shared.empty);
     if constexpr (kCluster > 1) empty = shared_address_of(empty, threadIdx.x % kCluster);
   }
@@ -56,27 +58,30 @@ __device__ void multiply_group(uint32_t a, uint32_t b, float (&acc)[kSums], F me
   wait_products();
 }
 
-/// Of rows l / 4 and 8 more of a warp's 16.
+/// A lane has this row of its warpgroup's, and 8 further on.
+__device__ inline int first_row() {
+  return threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+}
+/// Of a lane's two rows.
 struct RowFactors {
   float scales[kProducts][2];  // times the weights'
   float routing[2];
 
-  __device__ void load(uint32_t factors, bool with_routing) {
-    const int row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
-    const uint32_t at = factors + static_cast<uint32_t>(offsetof(Factors, rows)) + row * 4;
+  /// `of_rows`: of row 0, rows `pitch` floats apart; `stage`: the stage's Factors.
+  __device__ void load(uint32_t of_rows, uint32_t pitch, uint32_t stage, bool with_routing) {
+    constexpr auto kWeightsAt = static_cast<uint32_t>(offsetof(Factors, weights));
+    constexpr auto kRoutingAt = static_cast<uint32_t>(offsetof(Factors, routing));
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const float of_row = load_shared(at + i * 8 * 4);
+      const uint32_t row = first_row() + i * 8;
+      const float of_row = load_shared(of_rows + row * pitch * 4);
 #pragma unroll
       for (int p = 0; p < kProducts; ++p)
-        scales[p][i] =
-            of_row *
-            load_shared(factors + static_cast<uint32_t>(offsetof(Factors, weights)) + p * 4);
-      if (with_routing) routing[i] = load_shared(at + (kTokens + i * 8) * 4);
+        scales[p][i] = of_row * load_shared(stage + kWeightsAt + p * 4);
+      if (with_routing) routing[i] = load_shared(stage + kRoutingAt + row * 4);
     }
   }
 };
-static_assert(offsetof(Factors, routing) == offsetof(Factors, rows) + kTokens * 4);
 
 /// The two values of bf16 at an address in shared memory.
 __device__ inline float2 load_bf16_pair(uint32_t address) {
@@ -88,8 +93,8 @@ __device__ inline float2 load_bf16_pair(uint32_t address) {
 /// output takes; or, where a bias follows, times both, plus the bias.
 template <class Out>
 __device__ void scale_once(uint32_t factors, bool with_routing, Sums& sums, float (&weights)[2]) {
-  const int row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
-  const uint32_t rows_at = factors + static_cast<uint32_t>(offsetof(FactorsOnce, rows)) + row * 4;
+  const uint32_t rows_at =
+      factors + static_cast<uint32_t>(offsetof(FactorsOnce, rows)) + first_row() * 4;
   float of_rows[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
@@ -128,8 +133,9 @@ __device__ void scale_once(uint32_t factors, bool with_routing, Sums& sums, floa
 
 template <Order kOrder, int kCluster, class Out>
 __device__ void multiply_tile(const MoeGemmArgs& args, const Addresses<kCluster, Out>& at,
-                              Ring& ring, Sums& sums, RowFactors& factors) {
+                              Ring& ring, uint32_t stages, Sums& sums, RowFactors& factors) {
   const int groups = args.shape.k_groups();
+  const RowFactorPlaces places(args.shape);
   for (int g = 0; g < groups; ++g, ring.advance()) {
     const uint32_t stage = ring.stage * (kStageBytes >> 4), a = at.rows + stage,
                    b = at.weights + stage;
@@ -142,7 +148,8 @@ __device__ void multiply_tile(const MoeGemmArgs& args, const Addresses<kCluster,
       float acc[kSums];
       multiply_group(a, b + p * (kProductColumns * kMoeGroup >> 4), acc, [&] {
         if (p > 0 || kScaledOnce<Out>) return;
-        factors.load(factors_at, g == groups - 1 && args.routing_weights);
+        factors.load(at.row_factors + places.get(stages + g) * 4, places.batch, factors_at,
+                     g == groups - 1 && args.routing_weights);
       });
       const bool scales = kScaledOnce<Out> && p == kProducts - 1 && g == groups - 1;
       if (p == kProducts - 1 && !scales) at.release(ring.stage);
@@ -210,10 +217,12 @@ __device__ void multiply_tiles(const MoeGemmArgs& args, const Out& out, Shared<O
   Ring ring{Out::kStages};
   uint32_t phase = 0;  // of the staged output
   const Addresses<kCluster, Out> at(shared);
-  for (int index = tiles.first; index < tiles.all; index += tiles.step) {
+  const int groups = args.shape.k_groups();
+  uint32_t stages = 0;  // of the tiles before
+  for (int index = tiles.first; index < tiles.all; index += tiles.step, stages += groups) {
     at.wait_full(ring);
     if (shared.halves[ring.stage] <= half) {
-      pass_tile(args.shape.k_groups(), at, ring);
+      pass_tile(groups, at, ring);
       continue;
     }
     Sums sums = {};
@@ -222,7 +231,7 @@ __device__ void multiply_tiles(const MoeGemmArgs& args, const Out& out, Shared<O
     if constexpr (kWhole<Out>) {
       multiply_whole_tile(args, at, ring, sums, factors.routing);
     } else {
-      multiply_tile<kOrder>(args, at, ring, sums, factors);
+      multiply_tile<kOrder>(args, at, ring, stages, sums, factors);
     }
     wait_barrier(&shared.staged_empty[half], phase ^ 1);
     out.stage(args.shape, tiles.get(index), sums, factors.routing,

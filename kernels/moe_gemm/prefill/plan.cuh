@@ -43,9 +43,31 @@ struct Roles {
   static constexpr int kMultiplierRegisters = kOrder == Order::tokens ? 216 : 224;
 };
 
-/// Scale factors of a stage, and with the last stage of a tile the routing weights.
+/// Scale factors of a stage's weights, and with the last stage of a tile the routing weights. Those
+/// of rows are in RowFactorPlaces.
 struct Factors {
-  float rows[kTokens], routing[kTokens], weights[4];
+  float routing[kTokens], weights[4];
+};
+
+/// Where rows' scale factors lie that change every kMoeGroup of K. They come for as many stages at
+/// once as a copy of up to 16 bytes brings: lanes whose 4 bytes lie in different lines take turns
+/// at shared memory, up to 257 cycles of the 1024 that a stage has.
+struct RowFactorPlaces {
+  static constexpr int kStages = 8;  // that have a place: a ring's and a batch's, or more
+  static constexpr int kFloats = kStages * kTokens;
+  uint32_t batch;  // stages of a copy: 1, 2 or 4
+
+  __device__ explicit RowFactorPlaces(const MoeGemmShape& shape)
+      : batch(shape.k_groups() % 4 == 0   ? 4
+              : shape.k_groups() % 2 == 0 ? 2
+                                          : 1) {}
+  /// In floats, of row 0 in the stage that is `stages` after the first one of all; rows are `batch`
+  /// apart.
+  __device__ uint32_t get(uint32_t stages) const {
+    const uint32_t place = stages % kStages, in_batch = place & (batch - 1);
+    return (place - in_batch) * kTokens + in_batch;
+  }
+  __device__ bool starts(uint32_t stages) const { return (stages & (batch - 1)) == 0; }
 };
 
 /// The same where factors follow the sum over all of K: of columns, and with a tile's last stage
@@ -92,6 +114,8 @@ struct Shared {
   uint8_t stages[kStages][kStageBytes];  // weights, rows; both with the 128-byte swizzle
   uint8_t staged[2][Out::kStagedBytes];
   StageFactors<Out> factors[kStages];
+  static_assert(kStages + 4 <= RowFactorPlaces::kStages);
+  alignas(16) float row_factors[kScaledOnce<Out> ? 1 : RowFactorPlaces::kFloats];
   int halves[kStages];
   uint64_t full[kStages], empty[kStages];
   uint64_t staged_full[2], staged_empty[2];  // per warpgroup that multiplies
