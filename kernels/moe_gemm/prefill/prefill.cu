@@ -268,13 +268,12 @@ const Kernel<MoeDown> contiguous_down(contiguous<MoeDown>());
 }  // namespace
 
 int usual_cluster(const MoeGemmShape& s, bool sorted) {
-  const bool long_k = s.k_groups() > 32;
+  const bool long_k = s.k_groups() > 32, wide = s.n >= 10 * kColumns;
+  const bool fills_blocks = s.rows() >= kTokens * s.experts;
   if (sorted) {
     const bool pairs = s.rows() >= 2 * kTokens * s.experts;  // of blocks, for most experts
-    return s.k_groups() <= 2 || (long_k && pairs) ? 2 : 1;
+    return s.k_groups() <= 2 || (long_k && pairs) || (wide && fills_blocks) ? 2 : 1;
   }
-  const bool fills_blocks = s.rows() >= kTokens * s.experts;
-  const bool wide = s.n >= 10 * kColumns;
   return fills_blocks && (long_k || wide || s.n <= kColumns) ? 2 : 1;
 }
 
