@@ -285,12 +285,12 @@ TEST_F(CudaMoeGemmOrder, ChangesNoBits) {
 
 // 256 columns are multiplied over 128 of K at a time and added up in fp32, as in wide_tiles: who
 // copies and writes changes no bits, nor does the order of x or of the output. Rows of an expert:
-// in one half of a block, in both; an odd number of blocks; one group of K and more than stages;
-// columns that no tile fills, and three tiles.
+// in one half of a block, in both; an odd number of blocks; one group of K, more than stages, and
+// such that factors come for one, two and four at once; columns that no tile fills, and three tiles.
 TEST_F(CudaMoeGemmOrder, PrefillHasTheBitsOfWideTiles) {
   for (const char* tokens : {"40", "300"}) {
     const Params params = {{"tokens", tokens}, {"block", "128"}};
-    for (const int k : {128, 1152}) {
+    for (const int k : {128, 512, 1152, 1280}) {
       for (const int n : {136, 768}) {
         for (const char* cluster : {"tile/prefill/cluster=1", "tile/prefill/cluster=2"}) {
           expect_same_bits<MoeGateUp>("wide_tiles", cluster, params, k, n);
@@ -300,6 +300,17 @@ TEST_F(CudaMoeGemmOrder, PrefillHasTheBitsOfWideTiles) {
         expect_same_bits<MoeGateUp>("wide_tiles", "prefill_contiguous", params, k, n);
         expect_same_bits<MoeDown>("wide_tiles", "prefill_contiguous", params, k, n);
       }
+    }
+  }
+}
+
+// More tiles than go around at once, in strips of rows, with factors for two and four stages.
+TEST_F(CudaMoeGemmOrder, PrefillHasTheBitsOfWideTilesOverManyRounds) {
+  const Params params = {{"tokens", "300"}, {"experts", "96"}, {"topk", "8"}, {"block", "128"}};
+  for (const int k : {512, 768}) {
+    for (const char* variant : {"tile/prefill/cluster=1", "tile/prefill/cluster=2",
+                                "prefill_sorted", "prefill_contiguous"}) {
+      expect_same_bits<MoeDown>("wide_tiles", variant, params, k, 6152);
     }
   }
 }
