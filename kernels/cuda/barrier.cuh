@@ -46,9 +46,12 @@ __device__ inline void arrive_barrier(uint64_t* barrier) {
   arrive_barrier(shared_address(barrier));
 }
 /// Once for the warp, which calls it together: what its lanes did before counts as done.
-__device__ inline void arrive_warp(uint64_t* barrier) {
+__device__ inline void arrive_warp(uint32_t barrier) {
   __syncwarp();
   if (threadIdx.x % 32 == 0) arrive_barrier(barrier);
+}
+__device__ inline void arrive_warp(uint64_t* barrier) {
+  arrive_warp(shared_address(barrier));
 }
 /// Makes initialised barriers visible to the copy engine and to other blocks of the cluster.
 __device__ inline void fence_barrier_init() {

@@ -11,7 +11,8 @@
 // their decoding: on an H100 they took 14 % more with 16 rows of an expert, 9 to 20 % with 64, 3 to
 // 5 % with 256 and more. To decode a whole unit ahead, not half of one, is worth 5 % up to 64
 // columns; beyond, the sums leave no registers for it. Two units for a stage, not one, are worth
-// 6 % with 1 to 4 rows of an expert, 2 % with 16 and 64, 1 % beyond (H200 18fde39d, layers).
+// 6 % with 1 to 4 rows of an expert, 2 % with 16 and 64, 1 % beyond (H200 18fde39d, layers). Operands'
+// and barriers' addresses computed once, not for each step, 1.5 % (0 to 5, products, 2c6a15a2).
 //
 // Floor at few rows: the weights, read once. Decoding them keeps it from that: with 16 rows of an
 // expert 68 % of the issue slots are taken, and 51 % of DRAM's bytes. At many: the products at
@@ -56,12 +57,17 @@ struct Stages {
   static constexpr int kWeightBytes = kPanelGroup * W::kUnitBytes;  // of a unit
   int row_bytes, stage_bytes, count;                                // the first: of a unit
   uint8_t* first;
+  uint32_t first_rows;  // as an operand
 
   /// `columns`: of the widest product, which reads as many rows of x, there or not.
   __device__ Stages(int columns, uint8_t* behind, uint8_t* end) : first(behind) {
     row_bytes = columns * kLineBytes;
     stage_bytes = (kStageUnits * (row_bytes + kWeightBytes) + 1023) / 1024 * 1024;
     count = min(kMostStages, static_cast<int>(end - behind) / stage_bytes);
+    first_rows = uniform(operand(shared_address(first)));
+  }
+  __device__ uint32_t rows_operand(int stage, int unit) const {
+    return first_rows + ((stage * stage_bytes + unit * row_bytes) >> 4);
   }
   /// Rows of x of both units, then weights.
   __device__ uint8_t* rows(int stage, int unit) const {
@@ -141,7 +147,11 @@ class Multiplier {
   using Sums = float[kColumns / 2];
 
   __device__ Multiplier(int units, Shared& shared, const Stages<W>& stages, Ring& ring)
-      : left_(units), shared_(shared), stages_(stages), ring_(ring) {}
+      : left_(units),
+        full_(uniform(shared_address(shared.full))),
+        empty_(uniform(shared_address(shared.empty))),
+        stages_(stages),
+        ring_(ring) {}
 
   /// All of K, whose first stage is there.
   __device__ __forceinline__ void run(Sums& sums) {
@@ -159,7 +169,7 @@ class Multiplier {
       }
     }
     wait_products<0>();
-    arrive_warp(&shared_.empty[last_]);
+    arrive_warp(empty_ + last_ * 8);
   }
 
  private:
@@ -180,12 +190,12 @@ class Multiplier {
       --left_;
       if (kEndsStage || left_ == 0) ring_.advance();
       if (left_ > 0) {
-        if (kEndsStage) wait_barrier(&shared_.full[ring_.stage], ring_.phase);
+        if (kEndsStage) wait_barrier(full_ + ring_.stage * 8, ring_.phase);
         load<(kUnit + 1) % kStageUnits>();
       }
     }
     wait_products<1>();  // `next` is free, and the stage before
-    if (kStep == 0 && last_ >= 0) arrive_warp(&shared_.empty[last_]);
+    if (kStep == 0 && last_ >= 0) arrive_warp(empty_ + last_ * 8);
     if (kEndsStage || (kEndsUnit && left_ == 0)) last_ = stage;
     if (left_ > 0) decode<kEndsUnit ? 0 : kPart + 1>(next);
   }
@@ -208,7 +218,7 @@ class Multiplier {
   }
   template <int kUnit, int kPart>
   __device__ __forceinline__ void start(Sums& sums, const Operands& a) const {
-    const uint32_t rows = uniform(operand(shared_address(stages_.rows(ring_.stage, kUnit))));
+    const uint32_t rows = stages_.rows_operand(ring_.stage, kUnit);
     begin_products();
 #pragma unroll
     for (int i = 0; i < kWords; ++i)
@@ -217,8 +227,8 @@ class Multiplier {
   }
 
   int left_, last_ = -1;
+  uint32_t full_, empty_;  // barriers of stage 0
   Unit<W> unit_;
-  Shared& shared_;
   const Stages<W>& stages_;
   Ring& ring_;
 };

@@ -39,13 +39,9 @@ struct Addresses {
   }
   /// The stage may be filled again, in both blocks where weights are shared.
   __device__ void release(int stage) const {
+    if constexpr (kCluster == 1) return arrive_warp(empty + stage * 8);
     __syncwarp();
-    if (threadIdx.x % 32 >= kCluster) return;
-    if constexpr (kCluster == 1) {
-      arrive_barrier(empty + stage * 8);
-    } else {
-      arrive_at(empty + stage * 8);
-    }
+    if (threadIdx.x % 32 < kCluster) arrive_at(empty + stage * 8);
   }
 };
 
