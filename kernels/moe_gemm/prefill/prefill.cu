@@ -19,12 +19,12 @@
 //
 // prefill_fast_accum leaves the sums of such products in the tensor cores' registers over all of K,
 // which costs bits (kFastAccumError); cuBLAS and CUTLASS call that fast accumulation. int8 is added
-// up likewise, and exactly, by prefill itself. H200, 8192 tokens, one factor per channel, us, for
-// Mixtral-8x7B TP2 gate-up and down, Qwen3-30B gate-up and down:
-//   factors of blocks       1931 870 403 226
-//   of channels             1882 869 410 233
-//     fast_accum            1824 807 384 225 (the first two with one product under way at a time)
-//   int8                    1676 740 359 220
+// up likewise, and exactly, by prefill itself. One H200 (2c6a15a2), 2026-11-29, 8192 tokens, one
+// factor per channel, us, for Mixtral-8x7B TP2 gate-up and down, Qwen3-30B gate-up and down; beside
+// them as it was with turns and without strips (below):
+//   of channels             1525 763 385 223    1613 778 382 226
+//     fast_accum            1357 671 349 213    1504 711 356 217
+//   int8                    1267 627 331 205    1399 668 338 211
 //
 // prefill_sorted is down with x in sorted order: half a block of rows is one TMA copy.
 // prefill_contiguous, of both operators, writes that order, too, by TMA. With cluster=2 two
@@ -90,6 +90,30 @@
 // Writing x in sorted order by a launch of its own, then the products, us: R1 TP8 231 and 549 where
 // token order takes 575; Qwen3-30B 56 and 397 where it takes 446; R1 with whole experts, k = 1, 34
 // and 492 where it takes 554, all with the kernel before addresses were computed ahead.
+//
+// Then, 2026-11-29, the same bits, counters of whole calls, us; Mixtral-8x7B TP2 down at 2048 and
+// 8192 tokens, gate-up likewise, Qwen3-30B gate-up and R1 TP8 gate-up at 8192:
+//   one H200: x in token order                 241  797  474 1698  392  511
+//       addresses computed once                233  783  471 1690  381  503
+//         no turns                             229  770  455 1644  377  499
+//     x and output in sorted order             235  773  477 1735  374  525
+//       addresses computed once                224  753  458 1678  362  520
+//         no turns                             219  731  484 1641  360  523
+//   another: no turns, strips of 16 blocks     231  775  446 1574  381  490
+//       strips of 8                            233  783  450 1594  388  503
+//       of 32                                  232  783  447 1584  392  497
+//       turns that pass with 3 of 4 products   251  828  459 1649  405  522
+//     in sorted order, strips, cluster=2       220  735  412 1443  366  499
+//       cluster=1                              219  744  414 1458  363  622
+//   a third: factors of one stage at a time    231  771  448 1573  386  500
+//       of up to four                          229  772  435 1536  383  498
+//   a fourth: in sorted order                  223  746  418    -  363  517
+//       a last round of single products        217  743  423    -  361  518
+// Strips of R1's two columns cost 4 and 8 % at 2048 tokens: few columns go across first, as before.
+// Tiles of a single product, where a last round is for up to half of the SMs, lost 1 to 2 % in four
+// cells: their copies come in two pieces. What is left of Mixtral's down at 2048 tokens, 0.86 of DeepGEMM,
+// is rounds: 36 blocks times 16 columns are 576 tiles and 4.4 rounds of 132 SMs, so five. Tiles of
+// 192 columns are six rounds of 0.75.
 //
 // Counters of one lone launch by ncu, in late turns, 8192 tokens, clocks left alone:
 //                               Qwen3-30B gate-up         R1 gate-up
