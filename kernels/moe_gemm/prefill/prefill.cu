@@ -111,9 +111,9 @@
 //       a last round of single products        217  743  423    -  361  518
 // Strips of R1's two columns cost 4 and 8 % at 2048 tokens: few columns go across first, as before.
 // Tiles of a single product, where a last round is for up to half of the SMs, lost 1 to 2 % in four
-// cells: their copies come in two pieces. What is left of Mixtral's down at 2048 tokens, 0.86 of DeepGEMM,
-// is rounds: 36 blocks times 16 columns are 576 tiles and 4.4 rounds of 132 SMs, so five. Tiles of
-// 192 columns are six rounds of 0.75.
+// cells: their copies come in two pieces. What is left of Mixtral's down at 2048 tokens, 0.86 of
+// DeepGEMM, is rounds: 36 blocks times 16 columns are 576 tiles and 4.4 rounds of 132 SMs, so five.
+// Tiles of 192 columns are six rounds of 0.75.
 //
 // Counters of one lone launch by ncu, in late turns, 8192 tokens, clocks left alone:
 //                               Qwen3-30B gate-up         R1 gate-up
