@@ -286,7 +286,7 @@ TEST_F(CudaMoeGemmOrder, ChangesNoBits) {
 // 256 columns are multiplied over 128 of K at a time and added up in fp32, as in wide_tiles: who
 // copies and writes changes no bits, nor does the order of x or of the output. Rows of an expert:
 // in one half of a block, in both; an odd number of blocks; one group of K, more than stages, and
-// such that factors come for one, two and four at once; columns that no tile fills, and three tiles.
+// such that factors come for one, two and four; columns that no tile fills, and three tiles.
 TEST_F(CudaMoeGemmOrder, PrefillHasTheBitsOfWideTiles) {
   for (const char* tokens : {"40", "300"}) {
     const Params params = {{"tokens", tokens}, {"block", "128"}};

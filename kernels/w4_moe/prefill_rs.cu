@@ -11,8 +11,8 @@
 // their decoding: on an H100 they took 14 % more with 16 rows of an expert, 9 to 20 % with 64, 3 to
 // 5 % with 256 and more. To decode a whole unit ahead, not half of one, is worth 5 % up to 64
 // columns; beyond, the sums leave no registers for it. Two units for a stage, not one, are worth
-// 6 % with 1 to 4 rows of an expert, 2 % with 16 and 64, 1 % beyond (H200 18fde39d, layers). Operands'
-// and barriers' addresses computed once, not for each step, 1.5 % (0 to 5, products, 2c6a15a2).
+// 6 % with 1 to 4 rows of an expert, 2 % with 16 and 64, 1 % beyond (H200 18fde39d, layers).
+// Addresses of operands and barriers are computed once: 1.5 % (0 to 5, products, 2c6a15a2).
 //
 // Floor at few rows: the weights, read once. Decoding them keeps it from that: with 16 rows of an
 // expert 68 % of the issue slots are taken, and 51 % of DRAM's bytes. At many: the products at

@@ -225,11 +225,11 @@ KernelSpec<P> variant(std::string name, std::string help, Step<P> launch,
 
 template <class P>
 KernelSpec<P> in_token_order() {
-  return variant<P, false>(
-      "prefill", "wgmma, apart from the warps that gather, look up and write",
-      [](P& problem, const Launch& where) {
-        launch_tokens(problem.args(), usual_cluster(problem.shape, false), where);
-      });
+  return variant<P, false>("prefill", "wgmma, apart from the warps that gather, look up and write",
+                           [](P& problem, const Launch& where) {
+                             launch_tokens(problem.args(), usual_cluster(problem.shape, false),
+                                           where);
+                           });
 }
 
 /// Relative to the output. Measured: 4.7e-4, 8.4e-4, 1.4e-3 and 1.8e-3 at K = 768, 2048, 4096 and
