@@ -30,16 +30,19 @@ namespace {
 struct StartOptions {
   std::string what;  // operator, variant, suite
   std::string name;
-  std::string op;              // of a variant or suite
-  std::string dir;             // empty: the usual one
-  std::string suite = "tiny";  // has a case of the operator
-  std::string model;           // whose layers a suite is of; a config.json, or its folder
+  std::string op;                   // of a variant or suite
+  std::string dir;                  // empty: the usual one
+  std::vector<std::string> suites;  // one has a case of the operator; empty: the tool's
+  std::string model;                // whose layers a suite is of; a config.json, or its folder
   Ranks ranks;
   std::vector<std::string> kernels;
   bool python = false, cuda = false;
 
   Backend backend() const { return cuda ? Backend::cuda : Backend::host; }
   std::string folder(const std::string& usual = ".") const { return dir.empty() ? usual : dir; }
+  OpSample sample(const Registry& registry, Backend of) const {
+    return sample_of(registry, op, suites.empty() ? std::vector<std::string>{"tiny"} : suites, of);
+  }
 };
 
 struct StartingPoint {
@@ -191,10 +194,10 @@ void refuse_taken(const StartOptions& options, const Registry& registry) {
 
 /// Verifies it, and measures it beside what it is compared with.
 Lines variant_lines(const StartOptions& options, const OpSample& sample, const fs::path& file) {
-  const bool named = options.suite != StartOptions().suite;
   const auto line = [&](const char* command, const char* suite, const std::string& names) {
     return fmt::format("moegate {}{} --suite {} --filter {} --variant {} --device {}", command,
-                       kernels_text(options, file), shell_word(named ? options.suite : suite),
+                       kernels_text(options, file),
+                       shell_word(options.suites.empty() ? suite : sample.suite),
                        shell_word("^" + options.op + "/"), shell_word("^" + names + "$"),
                        name_of(options.backend()));
   };
@@ -204,6 +207,12 @@ Lines variant_lines(const StartOptions& options, const OpSample& sample, const f
   }
   return {line("verify", "tiny", options.name),
           line("run", options.cuda ? "nightly" : "smoke", both)};
+}
+
+/// What a project does not know of a new variant.
+std::vector<std::string> settings_notes(const fs::path& file) {
+  if (!find_project().is_there()) return {};
+  return {fmt::format("to judge it every night, add {} to {}", file.string(), kProjectFile)};
 }
 
 Words words_of(const StartOptions& options, const OpSample& sample) {
@@ -228,11 +237,12 @@ std::vector<NewFile> variant_files(const StartOptions& options, const fs::path& 
 
 StartingPoint new_python_variant(const StartOptions& options, const OpSample& sample) {
   const fs::path folder = options.folder();
-  const Lines lines = variant_lines(options, sample, below(folder, options.name + ".py"));
+  const fs::path file = below(folder, options.name + ".py");
+  const Lines lines = variant_lines(options, sample, file);
   Words words = words_of(options, sample);
   words["verify"] = lines.first;
   words["then"] = lines.second;
-  return {variant_files(options, folder, words), {}, {lines.first, lines.second}};
+  return {variant_files(options, folder, words), settings_notes(file), {lines.first, lines.second}};
 }
 
 /// Into the operator's folder of the checkout that is the current folder.
@@ -262,6 +272,7 @@ StartingPoint new_cpp_variant(const StartOptions& options, const OpSample& sampl
   const std::string folder = options.folder(options.name);
   StartingPoint start;
   start.files = variant_files(options, folder, words_of(options, sample));
+  start.notes = settings_notes(below(folder, kModule));
   add_project(folder, options, variant_lines(options, sample, kModule), start);
   start.next = build_lines(folder);
   start.next.push_back(variant_lines(options, sample, below(folder, kModule)).first);
@@ -270,7 +281,7 @@ StartingPoint new_cpp_variant(const StartOptions& options, const OpSample& sampl
 
 StartingPoint new_variant(const StartOptions& options, const Registry& registry) {
   refuse_taken(options, registry);
-  const OpSample sample = sample_of(registry, options.op, options.suite, options.backend());
+  const OpSample sample = options.sample(registry, options.backend());
   return options.python ? new_python_variant(options, sample) : new_cpp_variant(options, sample);
 }
 
@@ -296,7 +307,7 @@ StartingPoint suite_of_model(const StartOptions& options, const Registry& regist
 
 StartingPoint new_suite(const StartOptions& options, const Registry& registry) {
   if (!options.model.empty()) return suite_of_model(options, registry);
-  const OpSample sample = sample_of(registry, options.op, options.suite, Backend::host);
+  const OpSample sample = options.sample(registry, Backend::host);
   const auto line = [](const Param& param) {
     return fmt::format("{:6} = {:6}  {}", param.name, param.default_value, param.help);
   };
@@ -360,8 +371,7 @@ void look_in_project(StartOptions& options, const std::set<std::string>& given) 
   if (given.contains("module") || std::ranges::count(tools, options.op, &OpEntry::name) > 0) return;
   const Project project = find_project();
   options.kernels = project.values("module");
-  const auto suites = project.values("suite");
-  if (!given.contains("suite") && !suites.empty()) options.suite = suites.front();
+  if (!given.contains("suite")) options.suites = project.values("suite");
 }
 
 std::optional<StartOptions> read_new(const Args& args) {
@@ -378,7 +388,7 @@ std::optional<StartOptions> read_new(const Args& args) {
       "without --out, a variant in C++ goes into its operator's folder in kernels/"));
   flags.add(module_flag(options.kernels));
   flags.add(
-      flag("suite", options.suite, "a suite with a case of the operator, whose shapes are used"));
+      flag("suite", options.suites, "a suite with a case of the operator, whose shapes are used"));
   flags.add(flag("model", options.model));
   flags.add(flag("tp", options.ranks.tp));
   flags.add(flag("ep", options.ranks.ep));

@@ -52,18 +52,24 @@ size_t telling_values(const OpEntry& op, const Case& c) {
   return values.size() - values.count("1");
 }
 
-Case most_telling_case(const Registry& registry, const OpEntry& op, const std::string& suite) {
-  const Case* best = nullptr;
-  const auto cases = load_suite(suite, {}, describe_operators(registry, Backend::host));
-  for (const Case& c : cases) {
-    if (c.op != op.name) continue;
-    if (best == nullptr || telling_values(op, c) > telling_values(op, *best)) best = &c;
+/// Of the first suite that has one.
+void take_most_telling_case(const Registry& registry, const OpEntry& op,
+                            const std::vector<std::string>& suites, OpSample& sample) {
+  const auto operators = describe_operators(registry, Backend::host);
+  for (const std::string& suite : suites) {
+    const Case* best = nullptr;
+    const auto cases = load_suite(suite, {}, operators);
+    for (const Case& c : cases) {
+      if (c.op != op.name) continue;
+      if (best == nullptr || telling_values(op, c) > telling_values(op, *best)) best = &c;
+    }
+    if (best == nullptr) continue;
+    sample.example = *best;
+    sample.suite = suite;
+    return;
   }
-  if (best == nullptr) {
-    usage_error("suite '{}' has no case of operator '{}'; give --suite a suite that has one", suite,
-                op.name);
-  }
-  return *best;
+  usage_error("no case of operator '{}' in {}; give --suite a suite that has one", op.name,
+              fmt::join(suites, ", "));
 }
 
 const char* role_text(Role role) {
@@ -205,14 +211,14 @@ std::string OpSample::suite_text(const Registry& registry) const {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
-OpSample sample_of(const Registry& registry, const std::string& op, const std::string& suite,
-                   Backend backend) {
+OpSample sample_of(const Registry& registry, const std::string& op,
+                   const std::vector<std::string>& suites, Backend backend) {
   const OpEntry& entry = find_op(op, registry);
   OpSample sample;
   for (OpDescription& described : describe_operators(registry, backend)) {
     if (described.name == op) sample.op = std::move(described);
   }
-  sample.example = most_telling_case(registry, entry, suite);
+  take_most_telling_case(registry, entry, suites, sample);
   // As kernels/README.md has it: a folder's header is called as the folder.
   const auto folder = std::filesystem::path(entry.file).parent_path();
   sample.header = (folder / folder.filename()).string() + ".h";

@@ -42,7 +42,8 @@ void write_new_files(const std::vector<NewFile>& files);
 
 struct OpSample {
   OpDescription op;     // with what a backend's variants are compared with
-  Case example;         // a case of it, of the suite
+  Case example;         // a case of it
+  std::string suite;    // that has the case
   std::string header;   // relative to the source tree: "kernels/moe_sum/moe_sum.h"
   std::string space;    // of its Problem: "moegate::moe_sum"
   std::string problem;  // "MoeSum"
@@ -57,9 +58,10 @@ struct OpSample {
 /// Why an operator does not take a case; empty where it does.
 std::string refusal_by(const OpEntry& op, const Case& c);
 
-/// Builds a problem on the host, of the suite's case whose parameters differ most, so that a shape
-/// tells which they are. Throws Error(usage) for an unknown operator and a suite without it.
-OpSample sample_of(const Registry& registry, const std::string& op, const std::string& suite,
-                   Backend backend);
+/// Builds a problem on the host, of the case whose parameters differ most, so that a shape tells
+/// which they are, in the first suite that has one. Throws Error(usage) for an unknown operator and
+/// suites without it.
+OpSample sample_of(const Registry& registry, const std::string& op,
+                   const std::vector<std::string>& suites, Backend backend);
 
 }  // namespace moegate

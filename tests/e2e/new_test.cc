@@ -94,6 +94,11 @@ TEST_F(NewTest, AVariantMayBeOfAnOperatorInAFile) {
 
 TEST_F(NewTest, TheProjectsOperatorsNeedNoFlag) {
   make("operator row_scale --language python", "row_scale.py\nrow_scale.suite\nmoegate.ini\n");
+  // Of the project's suites the first one that has a case.
+  shell("sed -i '/^suite *=/s/= */= sums.suite, /' moegate.ini");
+  make("suite sums", "sums.suite\n");
+  const Outcome noted = moegate("new variant early --language python --op row_scale");
+  EXPECT_NE(noted.err.find("add early.py to moegate.ini"), std::string::npos) << noted.err;
   const Outcome verified = next("variant later --language python --op row_scale", 0);
   EXPECT_EQ(verified.exit, 0) << verified.err;
   EXPECT_NE(verified.out.find("5 unsupported"), std::string::npos) << verified.out;
@@ -130,7 +135,8 @@ TEST_F(NewTest, ASuiteIsOneOfAModel) {
 }
 
 TEST_F(NewTest, AProjectHasWhatItBuildsWith) {
-  make("variant idea --op moe_sum", "idea/idea.cc\nidea/CMakeLists.txt\nidea/README.md\n");
+  make("variant idea --op moe_sum",
+       "idea/idea.cc\nidea/.gitignore\nidea/CMakeLists.txt\nidea/README.md\n");
   EXPECT_EQ(read("idea/idea.cc").find("SPDX"), std::string::npos) << "the file is its user's";
   // A further one leaves the project as it is.
   write("idea/CMakeLists.txt", "mine\n");
@@ -154,7 +160,8 @@ TEST_F(NewTest, NothingIsOverwrittenOrHalfWritten) {
   EXPECT_EQ(files(), "./mine.suite\n");
   EXPECT_EQ(read("mine.suite"), "# mine\n");
   refuse("suite other --out mine.suite", "mine.suite");
-  make("variant idea --op moe_sum", "idea/idea.cc\nidea/CMakeLists.txt\nidea/README.md\n");
+  make("variant idea --op moe_sum",
+       "idea/idea.cc\nidea/.gitignore\nidea/CMakeLists.txt\nidea/README.md\n");
   refuse("variant idea --op moe_sum", "idea/idea.cc is there");
 }
 
