@@ -91,7 +91,9 @@ TEST_F(ResultWalkTest, AVerdictsLevelsHaveAllButWhatNoVerdictReads) {
     const bool is_out = is_left_out(kUnjudged, f.column);
     left_out += is_out;
     EXPECT_EQ(f.of(judged), is_out ? f.of(nothing) : f.of(whole)) << f.column;
-    if (is_out) EXPECT_NE(f.of(whole), f.of(nothing)) << f.column;
+    if (is_out) {
+      EXPECT_NE(f.of(whole), f.of(nothing)) << f.column;
+    }
   });
   EXPECT_EQ(left_out, kUnjudged.size()) << "each is a column of results";
 }

@@ -56,7 +56,9 @@ class ReportTest : public StoredRuns {
   }
   std::string refusal(const std::string& sql) {
     const auto [exit, text] = end_of(sql);
-    if (exit != Exit::ok) EXPECT_EQ(exit, Exit::usage) << text;
+    if (exit != Exit::ok) {
+      EXPECT_EQ(exit, Exit::usage) << text;
+    }
     return text;
   }
 
