@@ -66,15 +66,18 @@ struct Stages {
     count = min(kMostStages, static_cast<int>(end - behind) / stage_bytes);
     first_rows = uniform(operand(shared_address(first)));
   }
-  __device__ uint32_t rows_operand(int stage, int unit) const {
-    return first_rows + ((stage * stage_bytes + unit * row_bytes) >> 4);
-  }
   /// Rows of x of both units, then weights.
-  __device__ uint8_t* rows(int stage, int unit) const {
-    return first + stage * stage_bytes + unit * row_bytes;
+  __device__ uint8_t* rows(int stage, int unit) const { return first + rows_at(stage, unit); }
+  __device__ uint32_t rows_operand(int stage, int unit) const {
+    return first_rows + (rows_at(stage, unit) >> 4);
   }
   __device__ uint8_t* weights(int stage, int unit) const {
     return first + (stage + 1) * stage_bytes - (kStageUnits - unit) * kWeightBytes;
+  }
+
+ private:
+  __device__ int rows_at(int stage, int unit) const {
+    return stage * stage_bytes + unit * row_bytes;
   }
 };
 

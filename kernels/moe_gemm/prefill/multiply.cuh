@@ -34,6 +34,9 @@ struct Addresses {
     empty = shared_address(shared.empty);
     if constexpr (kCluster > 1) empty = shared_address_of(empty, threadIdx.x % kCluster);
   }
+  __device__ uint32_t factors_of(int stage) const {
+    return factors + stage * static_cast<uint32_t>(sizeof(StageFactors<Out>));
+  }
   __device__ void wait_full(const Ring& ring) const {
     wait_barrier(full + ring.stage * 8, ring.phase);
   }
@@ -135,8 +138,7 @@ __device__ void multiply_tile(const MoeGemmArgs& args, const Addresses<kCluster,
   for (int g = 0; g < groups; ++g, ring.advance()) {
     const uint32_t stage = ring.stage * (kStageBytes >> 4), a = at.rows + stage,
                    b = at.weights + stage;
-    const uint32_t factors_at =
-        at.factors + ring.stage * static_cast<uint32_t>(sizeof(StageFactors<Out>));
+    const uint32_t factors_at = at.factors_of(ring.stage);
     at.wait_full(ring);
     if (kOrder == Order::tokens) fence_for_products();
 #pragma unroll
@@ -190,8 +192,7 @@ __device__ void multiply_whole_tile(const MoeGemmArgs& args, const Addresses<kCl
 #pragma unroll
     for (int i = 0; i < kSums; ++i) sums[p][i] = static_cast<float>(whole[p][i]);
   }
-  scale_once<Out>(at.factors + ring.stage * static_cast<uint32_t>(sizeof(StageFactors<Out>)),
-                  args.routing_weights, sums, weights);
+  scale_once<Out>(at.factors_of(ring.stage), args.routing_weights, sums, weights);
   at.release(ring.stage);
   ring.advance();
 }
