@@ -126,17 +126,28 @@ bool gets_settings(const StartOptions& options) {
   return options.kernels.empty() && !find_project().is_there();
 }
 
+/// Says which of these files the project's moegate.ini does not name.
+void note_settings(const std::vector<std::string>& files, StartingPoint& start) {
+  const Project project = find_project();
+  if (!project.is_there()) return;
+  std::vector<std::string> named = project.values("module"), missing;
+  for (const std::string& suite : project.values("suite")) named.push_back(suite);
+  for (const std::string& file : files) {
+    const std::string path = fs::absolute(file).lexically_normal().string();
+    if (std::ranges::count(named, path) == 0) missing.push_back(file);
+  }
+  if (missing.empty()) return;
+  start.notes.push_back(fmt::format("to judge it every night, add {} to {}",
+                                    fmt::join(missing, " and "), kProjectFile));
+}
+
 /// Adds the moegate.ini, or says what to add to the one that is there.
 void add_settings(const fs::path& folder, const fs::path& module, const StartOptions& options,
                   StartingPoint& start) {
   if (!options.kernels.empty()) return;
   const std::string file = below(folder, module).string();
   const std::string suite = below(folder, options.name + ".suite").string();
-  if (!gets_settings(options)) {
-    start.notes.push_back(
-        fmt::format("to judge it every night, add {} and {} to {}", file, suite, kProjectFile));
-    return;
-  }
+  if (!gets_settings(options)) return note_settings({file, suite}, start);
   const Words words = {
       {"name", options.name},
       {"module", file},
@@ -209,12 +220,6 @@ Lines variant_lines(const StartOptions& options, const OpSample& sample, const f
           line("run", options.cuda ? "nightly" : "smoke", both)};
 }
 
-/// What a project does not know of a new variant.
-std::vector<std::string> settings_notes(const fs::path& file) {
-  if (!find_project().is_there()) return {};
-  return {fmt::format("to judge it every night, add {} to {}", file.string(), kProjectFile)};
-}
-
 Words words_of(const StartOptions& options, const OpSample& sample) {
   return {{"name", options.name},      {"op", options.op},
           {"op_help", sample.op.help}, {"parameters", sample.params_text()},
@@ -242,7 +247,9 @@ StartingPoint new_python_variant(const StartOptions& options, const OpSample& sa
   Words words = words_of(options, sample);
   words["verify"] = lines.first;
   words["then"] = lines.second;
-  return {variant_files(options, folder, words), settings_notes(file), {lines.first, lines.second}};
+  StartingPoint start{variant_files(options, folder, words), {}, {lines.first, lines.second}};
+  note_settings({file.string()}, start);
+  return start;
 }
 
 /// Into the operator's folder of the checkout that is the current folder.
@@ -272,7 +279,7 @@ StartingPoint new_cpp_variant(const StartOptions& options, const OpSample& sampl
   const std::string folder = options.folder(options.name);
   StartingPoint start;
   start.files = variant_files(options, folder, words_of(options, sample));
-  start.notes = settings_notes(below(folder, kModule));
+  note_settings({below(folder, kModule).string()}, start);
   add_project(folder, options, variant_lines(options, sample, kModule), start);
   start.next = build_lines(folder);
   start.next.push_back(variant_lines(options, sample, below(folder, kModule)).first);

@@ -142,6 +142,15 @@ TEST_F(NewTest, AProjectHasWhatItBuildsWith) {
   write("idea/CMakeLists.txt", "mine\n");
   make("variant other --op moe_sum --language cuda --out idea", "idea/other.cu\n");
   EXPECT_EQ(read("idea/CMakeLists.txt"), "mine\n");
+  // A moegate.ini is told of the module, unless it names it.
+  const std::string third = "variant third --op moe_sum --out idea", told = "every night, add";
+  write("moegate.ini", "[project]\nsuite = tiny\n");
+  EXPECT_NE(moegate("new " + third).err.find(told + " idea/build/my_kernels.so to moegate.ini"),
+            std::string::npos);
+  shell("rm idea/third.cc; echo 'module = idea/build/my_kernels.so' >> moegate.ini");
+  const Outcome named = moegate("new " + third);
+  EXPECT_EQ(named.exit, 0) << named.err;
+  EXPECT_EQ(named.err.find(told), std::string::npos) << named.err;
 }
 
 TEST_F(NewTest, InACheckoutAVariantGoesToItsOperator) {
