@@ -35,7 +35,7 @@ struct Activations {
       const float scale = silu_mul_quant::scale_of(activate(sums, i));
       put_codes(sums, i, 1 / scale, staged + (row + i * 8) % prefill::kHalfTokens * 128);
       if (threadIdx.x % 4 != 0) continue;
-      const int64_t to = place.block * prefill::kTokens + row + i * 8;
+      const int64_t to = int64_t{place.row} + row + i * 8;
       scales[to * (shape.n / (2 * kMoeGroup)) + place.column / (2 * kMoeGroup)] = scale;
     }
   }
@@ -43,7 +43,7 @@ struct Activations {
   __device__ void start(const moe_gemm::MoeGemmShape& shape, const prefill::Place& place, int half,
                         const int (&ids)[2], uint32_t staged) const {
     const int lane = threadIdx.x % 32;
-    const int first = place.block * prefill::kTokens + half * prefill::kHalfTokens;
+    const int first = place.row + half * prefill::kHalfTokens;
     if (lane == 0) write_tile(&codes, place.column / 2, first, staged);
     if (!places || place.column > 0) return;
     for (int i = 0; i < 2; ++i)

@@ -20,10 +20,10 @@ __device__ void gather(const MoeGemmArgs& args, Shared<Out>& shared) {
   Ring ring{Out::kStages};
   for (int index = tiles.first; index < tiles.all; index += tiles.step) {
     const Place place = tiles.get(index);
-    const int32_t* ids = args.sorted_token_ids + tiles.existing(place.block) * kTokens;
+    const int32_t* ids = args.sorted_token_ids + tiles.existing(place).row;
+    const int there = tiles.is_there(place) ? place.halves * kHalfTokens : 0;
     GatheredRows<kTokens> rows(args, args.shape.k, thread, [&](int row) {
-      const int id = __ldg(ids + row);  // in L1: read a tile ago (Asked)
-      return tiles.is_there(place) ? id : args.shape.rows();
+      return row < there ? __ldg(ids + row) : args.shape.rows();  // in L1: read a tile ago (Asked)
     });
     rows.for_slices(args.shape.k_groups(), [&](int slice, int ahead) {
       wait_barrier(&shared.empty[ring.stage], ring.phase ^ 1);
@@ -41,17 +41,18 @@ template <int kCluster, class Out>
 struct Asked {
   static constexpr int kEach = 2;  // rows
   int ids[kEach];
-  int expert, neighbours_expert, second_half;  // the last: id of row 64
+  int expert, neighbours_expert, last_half;  // the last: id of its first row
 
   __device__ Asked(const MoeGemmArgs& args, const Tiles<kCluster, Out>& tiles, int index,
                    int thread) {
-    const int block = tiles.existing(tiles.get(index).block);
-    const int32_t* of_block = args.sorted_token_ids + block * kTokens;
+    const Place place = tiles.existing(tiles.get(index));
+    const int32_t* of_rows = args.sorted_token_ids + place.row;
 #pragma unroll
-    for (int i = 0; i < kEach; ++i) ids[i] = __ldg(of_block + thread + i * kHalfTokens);
-    second_half = __ldg(of_block + kHalfTokens);
-    expert = __ldg(args.expert_ids + block);
-    neighbours_expert = __ldg(args.expert_ids + tiles.existing(block ^ 1));
+    for (int i = 0; i < kEach; ++i)
+      ids[i] = i < place.halves ? __ldg(of_rows + thread + i * kHalfTokens) : args.shape.rows();
+    last_half = __ldg(of_rows + (place.halves - 1) * kHalfTokens);
+    expert = __ldg(args.expert_ids + place.block());
+    neighbours_expert = __ldg(args.expert_ids + tiles.neighbour(place.block()));
   }
 };
 
@@ -63,14 +64,14 @@ struct FactorCopies {
   uint32_t of_rows[kEach], of_weights;
 
   template <int kCluster, class Out>
-  __device__ FactorCopies(const MoeGemmArgs& args, const Asked<kCluster, Out>& asked, int block,
+  __device__ FactorCopies(const MoeGemmArgs& args, const Asked<kCluster, Out>& asked, int first_row,
                           const ProductColumns& columns, int thread) {
     const MoeGemmShape& s = args.shape;
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
       ids[i] = asked.ids[i];
       const int row =
-          kOrder == Order::sorted ? block * kTokens + thread + i * kHalfTokens : s.source(ids[i]);
+          kOrder == Order::sorted ? first_row + thread + i * kHalfTokens : s.source(ids[i]);
       of_rows[i] = row * s.k_groups();
     }
     // Beyond the last column: any factor, nothing is written.
@@ -193,13 +194,12 @@ __device__ void copy(const Maps& maps, const MoeGemmArgs& args, const Out& out,
   for (int index = tiles.first; index < tiles.all; index += tiles.step, stages += groups) {
     const Asked<kCluster, Out> asked = next;
     Place place = tiles.get(index);
-    const Halves halves = !tiles.is_there(place)                  ? kNoHalf
-                          : asked.second_half < args.shape.rows() ? kBothHalves
-                                                                  : kFirstHalf;
-    place.block = tiles.existing(place.block);
+    const int halves =
+        tiles.is_there(place) ? place.halves - (asked.last_half >= args.shape.rows()) : 0;
+    place = tiles.existing(place);
     const auto columns = product_columns<Out>(args.shape, place);
     using Copies = std::conditional_t<kScaledOnce<Out>, FactorCopiesOnce, FactorCopies<kOrder>>;
-    const Copies factors(args, asked, place.block, columns, thread);
+    const Copies factors(args, asked, place.row, columns, thread);
     const int weight_row = asked.expert * args.shape.n;
     const int row_bytes = kOrder == Order::sorted ? halves * kHalfRowBytes : 0;
     if (index + tiles.step < tiles.all)
@@ -223,7 +223,7 @@ __device__ void copy(const Maps& maps, const MoeGemmArgs& args, const Out& out,
                                     full);
         for (int at = 0; at < row_bytes; at += kHalfRowBytes)
           copy_tile(stage + kWeightBytes + at, &maps.rows, g * kMoeGroup,
-                    place.block * kTokens + at / kMoeGroup, full);
+                    place.row + at / kMoeGroup, full);
       }
       factors.start(args, thread, g, stages + g, shared, ring.stage);
       arrive_after_copies(full);

@@ -48,15 +48,6 @@ struct Addresses {
   }
 };
 
-/// acc = the product of 64 rows and 128 columns over 128 of K, and `meanwhile` while the tensor
-/// cores work.
-template <class F>
-__device__ void multiply_group(uint32_t a, uint32_t b, float (&acc)[kSums], F meanwhile) {
-  start_group<kProductColumns>(acc, a, b);
-  meanwhile();
-  wait_products();
-}
-
 /// A lane has this row of its warpgroup's, and 8 further on.
 __device__ inline int first_row() {
   return threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
@@ -144,11 +135,11 @@ __device__ void multiply_tile(const MoeGemmArgs& args, const Addresses<kCluster,
 #pragma unroll
     for (int p = 0; p < kProducts; ++p) {
       float acc[kSums];
-      multiply_group(a, b + p * (kProductColumns * kMoeGroup >> 4), acc, [&] {
-        if (p > 0 || kScaledOnce<Out>) return;
+      start_group<kProductColumns>(acc, a, b + p * (kProductColumns * kMoeGroup >> 4));
+      if (p == 0 && !kScaledOnce<Out>)
         factors.load(at.row_factors + places.get(stages + g) * 4, places.batch, factors_at,
                      g == groups - 1 && args.routing_weights);
-      });
+      wait_products();
       const bool scales = kScaledOnce<Out> && p == kProducts - 1 && g == groups - 1;
       if (p == kProducts - 1 && !scales) at.release(ring.stage);
 #pragma unroll

@@ -16,7 +16,6 @@ namespace moegate::moe_gemm::prefill {
 
 using namespace cuda;
 
-constexpr int kHalfTokens = kTokens / 2;  // routed rows of a warpgroup
 constexpr int kProducts = kColumns / kProductColumns;
 constexpr int kSums = kProductColumns / 2;  // of a product, per thread
 /// Of lane l of warp w of a multiplying warpgroup, element i of a product: row 16 * w + l / 4, and
@@ -81,9 +80,6 @@ struct FactorsAndBias : FactorsOnce {
 };
 static_assert(sizeof(FactorsAndBias) == sizeof(FactorsOnce) + kColumns * 2);
 
-/// Whose rows a stage has.
-enum Halves : int { kNoHalf, kFirstHalf, kBothHalves };
-
 /// What becomes of a tile's sums is a type, and an object of it an argument of the kernel:
 /// - kStages, kStagedBytes: what shared memory holds, the latter of half a tile's output
 /// - kGateWithUp: the second product's columns are N/2 behind the first one's, not next to them
@@ -116,7 +112,7 @@ struct Shared {
   StageFactors<Out> factors[kStages];
   static_assert(kStages + 4 <= RowFactorPlaces::kStages);
   alignas(16) float row_factors[kScaledOnce<Out> ? 1 : RowFactorPlaces::kFloats];
-  int halves[kStages];
+  int halves[kStages];  // of the tile that have rows
   uint64_t full[kStages], empty[kStages];
   uint64_t staged_full[2], staged_empty[2];  // per warpgroup that multiplies
 };
@@ -127,22 +123,33 @@ __device__ ProductColumns product_columns(const MoeGemmShape& shape, const Place
                           : ProductColumns::next_to_each_other(place);
 }
 
+/// Whether most experts have rows for a whole block.
+MOEGATE_HD inline bool fills_blocks(const MoeGemmShape& shape) {
+  return shape.rows() >= kTokens * shape.experts;
+}
+
 /// All thread blocks, or clusters, work side by side through the list of tiles.
 template <int kCluster, class Out>
 struct Tiles {
   TileOrder<kCluster, Out::kRowsFirst> order;
   int all, rank, first, step;
 
+  // Of blocks that are not filled the second halves have no rows: dividing them gains nothing.
   __device__ explicit Tiles(const MoeGemmArgs& args)
-      : order{__ldg(args.padded_rows) / kTokens, (args.shape.n + kColumns - 1) / kColumns},
+      : order{__ldg(args.padded_rows) / kTokens, (args.shape.n + kColumns - 1) / kColumns,
+              fills_blocks(args.shape) ? static_cast<int>(gridDim.x) / kCluster : 1},
         all(order.all()),
         rank(kCluster == 1 ? 0 : cluster_rank()),
         first(blockIdx.x / kCluster),
         step(gridDim.x / kCluster) {}
   __device__ Place get(int index) const { return order.get(index, rank); }
-  __device__ bool is_there(const Place& place) const { return place.block < order.blocks; }
+  __device__ bool is_there(const Place& place) const { return place.row < order.blocks * kTokens; }
   /// A neighbour that is not there reads what the last block reads.
-  __device__ int existing(int block) const { return min(block, order.blocks - 1); }
+  __device__ Place existing(Place place) const {
+    if (!is_there(place)) place.row -= kTokens;
+    return place;
+  }
+  __device__ int neighbour(int block) const { return min(block ^ 1, order.blocks - 1); }
 };
 
 }  // namespace moegate::moe_gemm::prefill

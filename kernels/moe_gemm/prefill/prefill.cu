@@ -293,12 +293,11 @@ const Kernel<MoeDown> contiguous_down(contiguous<MoeDown>());
 
 int usual_cluster(const MoeGemmShape& s, bool sorted) {
   const bool long_k = s.k_groups() > 32, wide = s.n >= 10 * kColumns;
-  const bool fills_blocks = s.rows() >= kTokens * s.experts;
   if (sorted) {
     const bool pairs = s.rows() >= 2 * kTokens * s.experts;  // of blocks, for most experts
-    return s.k_groups() <= 2 || (long_k && pairs) || (wide && fills_blocks) ? 2 : 1;
+    return s.k_groups() <= 2 || (long_k && pairs) || (wide && fills_blocks(s)) ? 2 : 1;
   }
-  return fills_blocks && (long_k || wide || s.n <= kColumns) ? 2 : 1;
+  return fills_blocks(s) && (long_k || wide || s.n <= kColumns) ? 2 : 1;
 }
 
 std::string unsupported(const MoeGemmShape& s) {

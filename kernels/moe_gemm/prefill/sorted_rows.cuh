@@ -46,7 +46,7 @@ struct SortedRows {
     const int rows = __popc(__ballot_sync(~0u, ids[0] < shape.rows())) +
                      __popc(__ballot_sync(~0u, ids[1] < shape.rows()));
     const int column = (place.column + tile * 64) * 2;  // in bytes
-    const int row = place.block * kTokens + half * kHalfTokens + few * kFewRows;
+    const int row = place.row + half * kHalfTokens + few * kFewRows;
     if (column >= shape.n * 2) return;
     if (rows == kHalfTokens) {
       if (few == 0) write_tile(&half_blocks, column, row, staged + tile * kTileBytes);

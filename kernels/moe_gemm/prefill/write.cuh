@@ -24,10 +24,11 @@ __device__ void write(const MoeGemmArgs& args, const Out& out, Shared<Out>& shar
   const int all_rows = args.shape.rows();
   const auto ask = [&](int index, RowIds& ids) {  // a tile ahead
     const Place place = tiles.get(index);
-    const int first = place.block * kTokens + half * kHalfTokens + lane;
+    const int first = place.row + half * kHalfTokens + lane;
+    const bool there = tiles.is_there(place) && half < place.halves;
 #pragma unroll
     for (int i = 0; i < kEach; ++i)
-      ids[i] = tiles.is_there(place) ? __ldg(args.sorted_token_ids + first + i * 32) : all_rows;
+      ids[i] = there ? __ldg(args.sorted_token_ids + first + i * 32) : all_rows;
   };
   RowIds next = {};
   if (tiles.first < tiles.all) ask(tiles.first, next);
