@@ -52,12 +52,17 @@ TEST_F(CudaFusedMoe, VariantsAgreeOnInputInBf16) {
 
 // Where activation and quantisation are changes no bits, nor does the order of what is between the
 // products: without a tile file chain_tuned multiplies with prefill, or with wide_tiles, whose sums
-// are the same. One group of 128 and three; blocks of an expert: none, one, several.
+// are the same. One group of 128, three, and so many that the tiles of a last round are divided;
+// blocks of an expert: none, one, several.
 TEST_F(CudaFusedMoe, TheFusedActivationHasTheBitsOfTheChain) {
-  for (const char* inter : {"128", "384"}) {
+  for (const char* inter : {"128", "384", "2560"}) {
     for (const char* routing : {"uniform", "hot:1:1"}) {
-      const Case c = fused_moe_case(
-          {{"tokens", "500"}, {"block", "128"}, {"inter", inter}, {"routing", routing}});
+      const Case c = fused_moe_case({{"tokens", "300"},
+                                     {"experts", "4"},
+                                     {"topk", "2"},
+                                     {"block", "128"},
+                                     {"inter", inter},
+                                     {"routing", routing}});
       Bench bench(*device_, c);
       const auto hash = [&](const char* variant) {
         const Result result = bench.verify(find_variant(c.op, Backend::cuda, variant));

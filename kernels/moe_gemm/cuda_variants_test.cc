@@ -315,6 +315,16 @@ TEST_F(CudaMoeGemmOrder, PrefillHasTheBitsOfWideTilesOverManyRounds) {
   }
 }
 
+// Eight blocks times 20 columns: a round of 132 SMs and 28 tiles more, which are divided. Half of the
+// blocks have no second half.
+TEST_F(CudaMoeGemmOrder, PrefillHasTheBitsOfWideTilesWhereTilesAreDivided) {
+  const Params params = {{"tokens", "300"}, {"experts", "4"}, {"topk", "2"}, {"block", "128"}};
+  for (const char* variant : {"tile/prefill/cluster=1", "tile/prefill/cluster=2", "prefill_sorted",
+                              "prefill_contiguous"}) {
+    expect_same_bits<MoeDown>("wide_tiles", variant, params, 512, 5000);
+  }
+}
+
 // Exact sums, and the same order of factors behind them.
 TEST_F(CudaMoeGemmOrder, PrefillHasTheBitsOfSwapAbInInt8) {
   const Params params = {
