@@ -270,6 +270,21 @@ TEST(FusedMoeSteps, AProductThatNeedsMemoryOfItsOwnIsRefused) {
             "gather needs memory of its own");
 }
 
+// By rows per expert: DeepSeek-R1 has 16 at 512 tokens, Qwen3-30B 32.
+TEST(FusedMoe, ChainInSortedOrderIsUsualWhereExpertsHaveManyRows) {
+  DeviceFacts cuda;
+  cuda.backend = Backend::cuda;
+  const auto usual = [&](const char* tokens, const char* experts) {
+    const Case c = fused_moe_case({{"tokens", tokens}, {"experts", experts}, {"topk", "8"}});
+    return find_op(FusedMoe::kOp).tuning.usual(c, cuda).front();
+  };
+  EXPECT_EQ(usual("1", "256"), "one_launch");
+  EXPECT_EQ(usual("512", "256"), "chain_tuned");
+  EXPECT_EQ(usual("1024", "256"), "chain_sorted");
+  EXPECT_EQ(usual("512", "128"), "chain_sorted");
+  EXPECT_EQ(usual("511", "8"), "chain_tuned");
+}
+
 TEST(FusedMoe, HostVariantsAgreeWithTheTruth) {
   const auto device = open_host_device();
   const std::vector<Params> cases = {
