@@ -315,8 +315,8 @@ TEST_F(CudaMoeGemmOrder, PrefillHasTheBitsOfWideTilesOverManyRounds) {
   }
 }
 
-// Eight blocks times 20 columns: a round of 132 SMs and 28 tiles more, which are divided. Half of the
-// blocks have no second half.
+// Eight blocks times 20 columns: a round of 132 SMs and 28 tiles more, which are divided. Half of
+// the blocks have no second half.
 TEST_F(CudaMoeGemmOrder, PrefillHasTheBitsOfWideTilesWhereTilesAreDivided) {
   const Params params = {{"tokens", "300"}, {"experts", "4"}, {"topk", "2"}, {"block", "128"}};
   for (const char* variant : {"tile/prefill/cluster=1", "tile/prefill/cluster=2", "prefill_sorted",

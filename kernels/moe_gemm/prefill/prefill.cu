@@ -14,6 +14,7 @@
 //   lane (barrier.cuh).
 // - Halves of blocks that are padding are neither copied nor multiplied, so that blocks of 128
 //   serve 64 rows per expert, too.
+// - Where a last round would be for up to half of the SMs, two take the halves of a tile's rows.
 // - One factor per channel or tensor comes with the last stage of a tile, whose sums it scales; so
 //   does a bias. Kernels with a bias are not measured yet.
 //
@@ -107,13 +108,21 @@
 //       cluster=1                              219  744  414 1458  363  622
 //   a third: factors of one stage at a time    231  771  448 1573  386  500
 //       of up to four                          229  772  435 1536  383  498
-//   a fourth: in sorted order                  223  746  418    -  363  517
-//       a last round of single products        217  743  423    -  361  518
+//   a fourth: in token order                   230  763  432 1530  387  498
+//       a last round's tiles divided by rows   224  766  430 1534  381  495
+//     in sorted order                          219  728  412 1440  353  513
+//       divided by rows                        213  729  409 1443  353  520
+//   a fifth: in sorted order                   219  724  405 1438  351  518
+//       by rows, a product per warpgroup       207  721  405 1446  352  513
+//   a sixth: in sorted order                   226  751  423 1483  362  548
+//       clusters of two blocks of one expert   227  754  423 1493  361  533
 // Strips of R1's two columns cost 4 and 8 % at 2048 tokens: few columns go across first, as before.
-// Tiles of a single product, where a last round is for up to half of the SMs, lost 1 to 2 % in four
-// cells: their copies come in two pieces. What is left of Mixtral's down at 2048 tokens, 0.86 of
-// DeepGEMM, is rounds: 36 blocks times 16 columns are 576 tiles and 4.4 rounds of 132 SMs, so five.
-// Tiles of 192 columns are six rounds of 0.75.
+// A last round divided by columns, into single products, lost 1 to 2 % in four cells: copies of
+// weights come in two pieces then. A product per warpgroup, in all tiles with a single half, costs
+// R1's down at 2048 tokens 5 % and Qwen3-30B gate-up 1 to 2 % in token order. Clusters of one
+// expert's blocks, before neighbours, cost R1's gate-up 4 % in token order and V2-Lite's 2 %. What
+// is left of Mixtral's down at 2048 tokens, 0.89 of DeepGEMM, is rounds: 576 tiles are 4.4 rounds
+// of 132 SMs. DeepGEMM's tiles of 192 columns are six rounds of 0.75.
 //
 // Counters of one lone launch by ncu, in late turns, 8192 tokens, clocks left alone:
 //                               Qwen3-30B gate-up         R1 gate-up
