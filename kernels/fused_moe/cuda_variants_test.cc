@@ -55,14 +55,13 @@ TEST_F(CudaFusedMoe, VariantsAgreeOnInputInBf16) {
 // are the same. One group of 128, three, and so many that the tiles of a last round are divided;
 // blocks of an expert: none, one, several.
 TEST_F(CudaFusedMoe, TheFusedActivationHasTheBitsOfTheChain) {
-  for (const char* inter : {"128", "384", "2560"}) {
+  const Params many = {{"tokens", "500"}},
+               divided = {{"tokens", "300"}, {"experts", "4"}, {"topk", "2"}};
+  for (const auto& [inter, load] : {std::pair{"128", many}, {"384", many}, {"2560", divided}}) {
     for (const char* routing : {"uniform", "hot:1:1"}) {
-      const Case c = fused_moe_case({{"tokens", "300"},
-                                     {"experts", "4"},
-                                     {"topk", "2"},
-                                     {"block", "128"},
-                                     {"inter", inter},
-                                     {"routing", routing}});
+      Params params = {{"block", "128"}, {"inter", inter}, {"routing", routing}};
+      params.insert(load.begin(), load.end());
+      const Case c = fused_moe_case(params);
       Bench bench(*device_, c);
       const auto hash = [&](const char* variant) {
         const Result result = bench.verify(find_variant(c.op, Backend::cuda, variant));
