@@ -13,7 +13,9 @@
 #include <filesystem>
 #include <set>
 #include <system_error>
+#include <tuple>
 #include <typeinfo>
+#include <utility>
 
 #include "harness/base/environment.h"
 #include "harness/base/error.h"
@@ -52,9 +54,9 @@ size_t telling_values(const OpEntry& op, const Case& c) {
   return values.size() - values.count("1");
 }
 
-/// Of the first suite that has one.
-void take_most_telling_case(const Registry& registry, const OpEntry& op,
-                            const std::vector<std::string>& suites, OpSample& sample) {
+/// Of the first suite that has one, and the suite. Throws Error(usage) where none has.
+std::pair<Case, std::string> most_telling_case(const Registry& registry, const OpEntry& op,
+                                               const std::vector<std::string>& suites) {
   const auto operators = describe_operators(registry, Backend::host);
   for (const std::string& suite : suites) {
     const Case* best = nullptr;
@@ -63,10 +65,7 @@ void take_most_telling_case(const Registry& registry, const OpEntry& op,
       if (c.op != op.name) continue;
       if (best == nullptr || telling_values(op, c) > telling_values(op, *best)) best = &c;
     }
-    if (best == nullptr) continue;
-    sample.example = *best;
-    sample.suite = suite;
-    return;
+    if (best != nullptr) return {*best, suite};
   }
   usage_error("no case of operator '{}' in {}; give --suite a suite that has one", op.name,
               fmt::join(suites, ", "));
@@ -218,7 +217,7 @@ OpSample sample_of(const Registry& registry, const std::string& op,
   for (OpDescription& described : describe_operators(registry, backend)) {
     if (described.name == op) sample.op = std::move(described);
   }
-  take_most_telling_case(registry, entry, suites, sample);
+  std::tie(sample.example, sample.suite) = most_telling_case(registry, entry, suites);
   // As kernels/README.md has it: a folder's header is called as the folder.
   const auto folder = std::filesystem::path(entry.file).parent_path();
   sample.header = (folder / folder.filename()).string() + ".h";
