@@ -61,12 +61,13 @@ struct TileOrder {
   /// The tile of block `rank` of a cluster. The last of an odd number of blocks has a neighbour
   /// that is not there.
   MOEGATE_HD Place get(int index, int rank) const {
-    const int halves = index < whole ? 0 : index - whole, tile = index - (halves + 1) / 2;
+    const int half = index < whole ? 0 : index - whole;  // which one, beyond the whole ones
+    const int tile = index - (half + 1) / 2;
     const int first = tile / (height() * columns) * height();
     const int left = groups() - first, rows = height() < left ? height() : left;
     const int in_strip = tile - first * columns, column = in_strip / rows;
     const int block = (first + in_strip - column * rows) * kCluster + rank;
-    return {block * kTokens + halves % 2 * kHalfTokens, column * kColumns, index < whole ? 2 : 1};
+    return {block * kTokens + half % 2 * kHalfTokens, column * kColumns, index < whole ? 2 : 1};
   }
 };
 
